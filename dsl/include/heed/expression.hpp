@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT
+//
+// Expressions: what masks and scores are made of. An expression is a value whose type is its tree, so `q_pos >= kv_pos`
+// computes nothing; it is what `evaluate` later walks over, once per reading. Expressions are literal types: they can
+// be constexpr globals and template arguments by reference.
+#pragma once
+
+#include <heed/detail/fixed_string.hpp>
+#include <heed/detail/kind.hpp>
+#include <heed/operators.hpp>
+#include <heed/rules.hpp>
+
+#include <boost/hana/basic_tuple.hpp>
+#include <boost/hana/unpack.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace heed {
+
+namespace hana = boost::hana;
+
+// Terminals
+
+namespace detail {
+
+template <value_kind Kind>
+struct terminal : expression_base {
+    static constexpr value_kind kind = Kind;
+};
+
+}  // namespace detail
+
+// clang-format off
+struct score_ : detail::terminal<value_kind::real> { static constexpr auto name = "score"; };
+struct q_pos_ : detail::terminal<value_kind::integer> { static constexpr auto name = "q_pos"; };
+struct kv_pos_ : detail::terminal<value_kind::integer> { static constexpr auto name = "kv_pos"; };
+struct head_ : detail::terminal<value_kind::integer> { static constexpr auto name = "head"; };
+struct batch_ : detail::terminal<value_kind::integer> { static constexpr auto name = "batch"; };
+struct q_len_ : detail::terminal<value_kind::integer> { static constexpr auto name = "q_len"; };
+struct kv_len_ : detail::terminal<value_kind::integer> { static constexpr auto name = "kv_len"; };
+// clang-format on
+
+/// scale * <query, key> of this pair.
+inline constexpr score_ score{};
+/// Absolute position of the query: query_start + row.
+inline constexpr q_pos_ q_pos{};
+/// Absolute position of the key, from 0.
+inline constexpr kv_pos_ kv_pos{};
+/// Number of the query head, from 0.
+inline constexpr head_ head{};
+/// Number of the batch element, from 0.
+inline constexpr batch_ batch{};
+/// Number of queries in the call.
+inline constexpr q_len_ q_len{};
+/// Number of keys in the call.
+inline constexpr kv_len_ kv_len{};
+
+/// A terminal: its value comes from the environment. Its name is how it is written.
+template <class T>
+concept Terminal = Expression<T> && requires {
+    std::remove_cvref_t<T>::name;
+};
+
+// Literals
+
+/// A whole number known while compiling, written `32_c` or `int_<32>{}`.
+template <std::int64_t Value>
+struct int_ : expression_base {
+    static constexpr value_kind kind = value_kind::integer;
+    static constexpr std::int64_t value = Value;
+};
+
+/// A number or truth value that a C++ value was turned into: std::int64_t, double or bool.
+template <class T>
+struct literal : expression_base {
+    static constexpr value_kind kind = std::same_as<T, bool>     ? value_kind::boolean
+                                       : std::same_as<T, double> ? value_kind::real
+                                                                 : value_kind::integer;
+    T value;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_int = false;
+template <std::int64_t Value>
+inline constexpr bool is_int<int_<Value>> = true;
+template <class T>
+inline constexpr bool is_literal = is_int<T>;
+template <class T>
+inline constexpr bool is_literal<literal<T>> = true;
+
+// Digits as they stand in the source, with or without 0x and separators.
+consteval std::int64_t parse_integer(std::string_view text) {
+    const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    if (!is_hexadecimal && text.size() > 1 && text.front() == '0') {
+        throw "heed: '_c' takes decimal and hexadecimal numbers, without leading zeros.";
+    }
+    std::int64_t value = 0;
+    for (const char c : text.substr(is_hexadecimal ? 2 : 0)) {
+        if (c == '\'') {
+            continue;
+        }
+        const bool is_letter = is_hexadecimal && (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
+        if (!is_letter && (c < '0' || c > '9')) {
+            throw "heed: '_c' takes whole numbers; write real numbers without it.";
+        }
+        value = value * (is_hexadecimal ? 16 : 10) + (is_letter ? (c | 0x20) - 'a' + 10 : c - '0');
+    }
+    return value;
+}
+
+template <char... Characters>
+inline constexpr char characters[] = {Characters...};
+
+}  // namespace detail
+
+inline namespace literals {
+
+/// `32_c` is `int_<32>{}`.
+template <char... Characters>
+constexpr auto operator""_c() {
+    return int_<detail::parse_integer({detail::characters<Characters...>, sizeof...(Characters)})>{};
+}
+
+}  // namespace literals
+
+// Operators on expressions
+
+/// An operator with its operands. `operation` is a struct of operators.hpp.
+template <class Operator, class... Operands>
+struct node : expression_base {
+    using operation = Operator;
+    static constexpr value_kind kind = Operator::kind(Operands::kind...);
+    hana::basic_tuple<Operands...> operands;
+};
+
+/// An element of an input. Input is an `input_`, the indices are outermost first.
+template <class Input, class... Indices>
+struct lookup : expression_base {
+    using input = Input;
+    static constexpr int rank = sizeof...(Indices);
+    static constexpr value_kind kind = Input::kind;
+    hana::basic_tuple<Indices...> indices;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_node = false;
+template <class Operator, class... Operands>
+inline constexpr bool is_node<node<Operator, Operands...>> = true;
+template <class T>
+inline constexpr bool is_lookup = false;
+template <class Input, class... Indices>
+inline constexpr bool is_lookup<lookup<Input, Indices...>> = true;
+
+struct input_base {};
+template <class T>
+concept InputWithoutIndices = std::derived_from<std::remove_cvref_t<T>, input_base>;
+
+}  // namespace detail
+
+/// What operators and functions accept: expressions and C++ numbers.
+template <class T>
+concept Operand = Expression<T> || std::is_arithmetic_v<T> || detail::InputWithoutIndices<T>;
+
+/// Operands of which one at least is ours, so that C++'s own operators stay untouched.
+template <class... T>
+concept Operands = (Operand<T> && ...) && ((Expression<T> || detail::InputWithoutIndices<T>) || ...);
+
+/// An operand as an expression: C++ numbers become literals.
+template <Operand T>
+constexpr auto as_expression(const T &operand) {
+    if constexpr (Expression<T>) {
+        return operand;
+    } else if constexpr (std::same_as<T, bool>) {
+        return literal<bool>{{}, operand};
+    } else if constexpr (std::is_integral_v<T>) {
+        return literal<std::int64_t>{{}, static_cast<std::int64_t>(operand)};
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return literal<double>{{}, static_cast<double>(operand)};
+    } else {
+        static_assert(rule::input_is_indexed<T>::holds);
+        return literal<double>{{}, 0.0};
+    }
+}
+
+namespace detail {
+
+template <class T>
+using expression_of = decltype(as_expression(std::declval<const T &>()));
+
+template <class Operator, class... E>
+constexpr auto make_node(const E &...operands) {
+    return node<Operator, E...>{{}, hana::basic_tuple<E...>(operands...)};
+}
+
+template <class E>
+constexpr auto to_real(const E &operand) {
+    if constexpr (E::kind == value_kind::real) {
+        return operand;
+    } else if constexpr (is_literal<E>) {
+        return literal<double>{{}, static_cast<double>(operand.value)};
+    } else {
+        return make_node<op::as_real>(operand);
+    }
+}
+
+template <class... E>
+inline constexpr bool any_real = (... || (E::kind == value_kind::real));
+
+template <class Operator, class... E>
+constexpr auto in_common_kind(const E &...operands) {
+    if constexpr (any_real<E...>) {
+        return make_node<Operator>(to_real(operands)...);
+    } else {
+        return make_node<Operator>(operands...);
+    }
+}
+
+template <class Operator, class... E>
+constexpr auto arithmetic(const E &...operands) {
+    static_assert(rule::arithmetic_needs_numbers<Operator, E...>::holds);
+    return in_common_kind<Operator>(operands...);
+}
+
+template <class Operator, class E>
+constexpr auto real_function(const E &operand) {
+    static_assert(rule::arithmetic_needs_numbers<Operator, E>::holds);
+    return make_node<Operator>(to_real(operand));
+}
+
+template <class Operator, class... E>
+constexpr auto compare(const E &...operands) {
+    static_assert(rule::comparison_needs_numbers<Operator, E...>::holds);
+    return in_common_kind<Operator>(operands...);
+}
+
+template <class Operator, class... E>
+constexpr auto logic(const E &...operands) {
+    static_assert(rule::logic_needs_conditions<Operator, E...>::holds);
+    return make_node<Operator>(operands...);
+}
+
+template <class A, class B>
+constexpr auto quotient(const A &a, const B &b) {
+    if constexpr (any_real<A, B>) {
+        return arithmetic<op::divide>(a, b);
+    } else {
+        return arithmetic<op::divide_down>(a, b);
+    }
+}
+
+template <class A, class B>
+constexpr auto remainder(const A &a, const B &b) {
+    static_assert(rule::remainder_needs_integers<op::modulo, A, B>::holds);
+    return make_node<op::modulo>(a, b);
+}
+
+template <class Condition, class A, class B>
+constexpr auto choose(const Condition &condition, const A &a, const B &b) {
+    static_assert(rule::select_chooses_by_a_condition<Condition, A, B>::holds);
+    if constexpr (any_real<A, B>) {
+        return make_node<op::select_<value_kind::real>>(condition, to_real(a), to_real(b));
+    } else {
+        return make_node<op::select_<A::kind>>(condition, a, b);
+    }
+}
+
+}  // namespace detail
+
+// clang-format off
+template <class A, class B> requires Operands<A, B> constexpr auto operator+(A a, B b) { return detail::arithmetic<op::plus>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator-(A a, B b) { return detail::arithmetic<op::minus>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator*(A a, B b) { return detail::arithmetic<op::times>(as_expression(a), as_expression(b)); }
+template <class A> requires Operands<A> constexpr auto operator-(A a) { return detail::arithmetic<op::negate>(as_expression(a)); }
+
+/// Whole numbers: rounds down, also for negative numbers; 0 if the divisor is 0. Real numbers: IEEE division.
+template <class A, class B> requires Operands<A, B> constexpr auto operator/(A a, B b) { return detail::quotient(as_expression(a), as_expression(b)); }
+/// Whole numbers only; has the sign of the divisor, 0 if that is 0.
+template <class A, class B> requires Operands<A, B> constexpr auto operator%(A a, B b) { return detail::remainder(as_expression(a), as_expression(b)); }
+
+template <class A, class B> requires Operands<A, B> constexpr auto operator<(A a, B b) { return detail::compare<op::less>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator<=(A a, B b) { return detail::compare<op::less_equal>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator>(A a, B b) { return detail::compare<op::greater>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator>=(A a, B b) { return detail::compare<op::greater_equal>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator==(A a, B b) { return detail::compare<op::equal>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator!=(A a, B b) { return detail::compare<op::not_equal>(as_expression(a), as_expression(b)); }
+
+template <class A, class B> requires Operands<A, B> constexpr auto operator&&(A a, B b) { return detail::logic<op::logical_and>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto operator||(A a, B b) { return detail::logic<op::logical_or>(as_expression(a), as_expression(b)); }
+template <class A> requires Operands<A> constexpr auto operator!(A a) { return detail::logic<op::logical_not>(as_expression(a)); }
+
+template <class A, class B> requires Operands<A, B> constexpr auto min(A a, B b) { return detail::arithmetic<op::min_>(as_expression(a), as_expression(b)); }
+template <class A, class B> requires Operands<A, B> constexpr auto max(A a, B b) { return detail::arithmetic<op::max_>(as_expression(a), as_expression(b)); }
+template <class A> requires Operands<A> constexpr auto abs(A a) { return detail::arithmetic<op::abs_>(as_expression(a)); }
+template <class A> requires Operands<A> constexpr auto exp(A a) { return detail::real_function<op::exp_>(as_expression(a)); }
+/// Natural logarithm.
+template <class A> requires Operands<A> constexpr auto log(A a) { return detail::real_function<op::log_>(as_expression(a)); }
+template <class A> requires Operands<A> constexpr auto sqrt(A a) { return detail::real_function<op::sqrt_>(as_expression(a)); }
+template <class A> requires Operands<A> constexpr auto tanh(A a) { return detail::real_function<op::tanh_>(as_expression(a)); }
+/// The largest whole number not above `a`; stays a real number.
+template <class A> requires Operands<A> constexpr auto floor(A a) { return detail::real_function<op::floor_>(as_expression(a)); }
+/// `condition ? a : b`, for numbers or conditions. Both are evaluated, so inputs must be readable for either.
+template <class C, class A, class B> requires Operands<C, A, B> constexpr auto select(C condition, A a, B b) { return detail::choose(as_expression(condition), as_expression(a), as_expression(b)); }
+// clang-format on
+
+// Inputs
+
+/// Types of inputs: 32-bit floating point, 32-bit whole number.
+enum class input_type : std::uint8_t { f32, i32 };
+
+struct f32 {
+    using type = float;
+    static constexpr input_type heed_input_type = input_type::f32;
+};
+
+struct i32 {
+    using type = std::int32_t;
+    static constexpr input_type heed_input_type = input_type::i32;
+};
+
+namespace detail {
+
+consteval bool is_identifier(std::string_view name) {
+    constexpr std::string_view keywords =
+        " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
+        "compl "
+        "concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
+        "delete "
+        "do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
+        "mutable "
+        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+        "reinterpret_cast "
+        "requires return short signed sizeof static static_assert static_cast struct switch template this thread_local "
+        "throw "
+        "true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq ";
+    bool valid = !name.empty() && name.front() != '_' && !(name.front() >= '0' && name.front() <= '9');
+    char previous = ' ';
+    for (const char c : name) {
+        const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        valid = valid && (alphanumeric || (c == '_' && previous != '_'));
+        previous = c;
+    }
+    for (std::size_t at = 0; valid && at + name.size() + 2 <= keywords.size(); ++at) {
+        valid = keywords[at] != ' ' || keywords[at + name.size() + 1] != ' ' ||
+                keywords.substr(at + 1, name.size()) != name;
+    }
+    return valid;
+}
+
+template <class Input, class... Indices>
+constexpr auto make_lookup(const Indices &...indices) {
+    static_assert(rule::input_name_is_an_identifier<Input>::holds);
+    return []<int... Dimension>(std::integer_sequence<int, Dimension...>, const Indices &...index) {
+        static_assert((... && rule::index_is_an_integer<Input, Dimension, Indices>::holds));
+        return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(index...)};
+    }
+    (std::make_integer_sequence<int, sizeof...(Indices)>{}, indices...);
+}
+
+}  // namespace detail
+
+/// A tensor of the user's, read at the indices of a pair. It becomes an argument `name()` of every kernel of the
+/// variant; its rank is the number of indices it is used with.
+template <fixed_string Name, class Type>
+struct input_ : detail::input_base {
+    static_assert(rule::input_type_is_f32_or_i32<Type>::holds);
+    using type = Type;
+    static constexpr value_kind kind = std::same_as<Type, i32> ? value_kind::integer : value_kind::real;
+    static constexpr std::string_view name() { return Name.view(); }
+    static consteval bool name_is_an_identifier() { return detail::is_identifier(Name.view()); }
+
+    /// The element at these indices, outermost first; without an index a single number.
+    template <Operand... Indices>
+    constexpr auto operator()(Indices... indices) const {
+        return detail::make_lookup<input_>(as_expression(indices)...);
+    }
+
+    /// The element of a vector.
+    template <Operand Index>
+    constexpr auto operator[](Index index) const {
+        return detail::make_lookup<input_>(as_expression(index));
+    }
+};
+
+/// `input<"slopes">[head]`, `input<"bias">(head, q_pos, kv_pos)`, `input<"temperature">()`; whole numbers: `input<"x",
+/// i32>`.
+template <fixed_string Name, class Type = f32>
+inline constexpr input_<Name, Type> input{};
+
+// Looking at expressions
+
+namespace detail {
+
+template <class... T>
+struct type_list {
+    static constexpr std::size_t size = sizeof...(T);
+};
+
+template <class... Lists>
+struct concatenate {
+    using type = type_list<>;
+};
+template <class... T>
+struct concatenate<type_list<T...>> {
+    using type = type_list<T...>;
+};
+template <class... A, class... B, class... Rest>
+struct concatenate<type_list<A...>, type_list<B...>, Rest...> : concatenate<type_list<A..., B...>, Rest...> {};
+
+template <class E>
+struct children {
+    using type = type_list<>;
+};
+template <class Operator, class... Operands>
+struct children<node<Operator, Operands...>> {
+    using type = type_list<Operands...>;
+};
+template <class Input, class... Indices>
+struct children<lookup<Input, Indices...>> {
+    using type = type_list<Indices...>;
+};
+
+template <class E, class T>
+struct depends_on {
+    static constexpr bool value = []<class... Children>(type_list<Children...>) {
+        return (std::same_as<E, T> || ... || depends_on<Children, T>::value);
+    }(typename children<E>::type{});
+};
+
+// The lookups of an expression, in the order in which they are written.
+template <class E>
+struct lookups {
+    using type = type_list<>;
+};
+template <class Operator, class... Operands>
+struct lookups<node<Operator, Operands...>> : concatenate<typename lookups<Operands>::type...> {};
+template <class Input, class... Indices>
+struct lookups<lookup<Input, Indices...>>
+    : concatenate<type_list<lookup<Input, Indices...>>, typename lookups<Indices>::type...> {};
+
+}  // namespace detail
+
+/// True if terminal `T` occurs in `E`, indices of inputs included.
+template <Expression E, Terminal... T>
+inline constexpr bool uses = (detail::depends_on<std::remove_cvref_t<E>, T>::value || ...);
+
+/// Calls `function(lookup)` for every use of an input, in the order in which they are written, an input before the
+/// inputs within its indices. The index expressions are in `lookup.indices`, its input is the type `input`.
+template <Expression E, class Function>
+constexpr void for_each_lookup(const E &expression, const Function &function) {
+    const auto each = [&](const auto &...children) { (for_each_lookup(children, function), ...); };
+    if constexpr (detail::is_lookup<E>) {
+        function(expression);
+        hana::unpack(expression.indices, each);
+    } else if constexpr (detail::is_node<E>) {
+        hana::unpack(expression.operands, each);
+    }
+}
+
+}  // namespace heed

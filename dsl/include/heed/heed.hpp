@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything that a declaration needs: `#include <heed/heed.hpp>`, `using namespace heed;`, then one `variant(...)`
+// each.
+#pragma once
+
+#include <heed/attends.hpp>
+#include <heed/evaluate.hpp>
+#include <heed/expression.hpp>
+#include <heed/masks.hpp>
+#include <heed/rules.hpp>
+#include <heed/scores.hpp>
+#include <heed/variant.hpp>

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// Softmax attention as Halide Funcs, without a scheduling call: what is computed, tile by tile. Schedules for processors
+// and for many or few queries stand in files of their own and work on the Funcs named here.
+//
+// A tile is `rows` queries times `keys` keys. Tiles are explicit dimensions, so whether a tile is empty, full or mixed is
+// one uniform condition for all of it. The rows of one tile are consecutive positions of `heads_per_tile` query heads that
+// share a key/value head: row = position * heads_per_tile + head.
+#pragma once
+
+#include <Halide.h>
+
+#include <string>
+#include <vector>
+
+#include "variant_source.hpp"
+
+namespace heed::generators {
+
+/// The sizes of a tile. They are part of the algorithm because the tile classes are.
+struct tile_shape {
+    int rows;            ///< rows of queries
+    int keys;            ///< keys of one step
+    int columns;         ///< value columns that are computed together; at least `state_slot::count`
+    int heads_per_tile;  ///< divides both `rows` and heads / groups
+};
+
+/// The scalars of the carried softmax state, each a slot before the value columns.
+enum state_slot : int { rescale_old, rescale_new, running_max, running_sum, count };
+
+/// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
+class softmax_attention {
+  public:
+    softmax_attention(const variant_source &variant, const tile_shape &tile);
+
+    /// In the order of kernel_description::run; the two results follow.
+    std::vector<Halide::Argument> arguments() const;
+    std::vector<Halide::Func> results() const { return {output, log_sum_exp}; }
+
+    variant_source variant;
+    tile_shape tile;
+
+    // Arguments, innermost dimension first. The query heads are split into (head in group, group).
+    Halide::ImageParam query, key, value;
+    std::vector<Halide::ImageParam> inputs;
+    Halide::Param<int> q_len{"q_len"}, kv_len{"kv_len"};
+
+    // Within a tile, then which tile.
+    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, dim{"dim"}, slot{"slot"};
+    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"}, batch{"batch"};
+    Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
+
+    Halide::RDom head_dims, keys_to_mask, keys_to_compare, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
+
+    Halide::Func query_tile{"query_tile"};            ///< (row, dim): transposed and scaled
+    Halide::Func product{"product"};                  ///< (row, key): scaled <query, key>
+    Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask, in units of log 2
+    Halide::Func block_max{"block_max"};              ///< (row), of one step
+    Halide::Func weight{"weight"};                    ///< (row, key): 2^(score - block_max)
+    Halide::Func block_sum{"block_sum"};              ///< (row)
+    Halide::Func value_bits{"value_bits"};            ///< largest |V| of a step, as bits: are all of them finite?
+    Halide::Func weighted_values{"weighted_values"};  ///< (row, column), of one step
+    Halide::Func exposed_values{"exposed_values"};    ///< the same, where masked values are not finite
+    Halide::Func state{"state"};                      ///< (row, slot): carried over the steps
+    Halide::Func normaliser{"normaliser"};            ///< (row): factor of the accumulated values
+    Halide::Func log_of_total{"log_of_total"};        ///< (row): natural logarithm of the denominator
+    Halide::Func output{"output"};                    ///< (column, head in group, position, group, batch)
+    Halide::Func log_sum_exp{"log_sum_exp"};          ///< (head in group, position, group, batch)
+
+  private:
+    struct pair {
+        Halide::Expr row, key;  ///< both within their tile
+    };
+    Halide::Expr position_of(const Halide::Expr &row_index) const;
+    Halide::Expr key_index(const Halide::Expr &key_offset, const Halide::Expr &block) const;
+    pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
+    Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
+    tile_condition classify(const Halide::Expr &block) const;
+    tile_condition classify(const value_range &keys) const;
+    value_range reachable_keys(const Halide::Expr &block) const;  ///< within the tile
+    input_lookup look_up() const;
+    Halide::Expr query_start() const;
+    Halide::Expr sink() const;
+};
+
+}  // namespace heed::generators

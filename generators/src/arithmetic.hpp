@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// Floating-point building blocks of the kernels. Halide lets LLVM assume that no value is NaN or infinite; where Heed
+// relies on such values, the operation is strict or works on the bits.
+#pragma once
+
+#include <Halide.h>
+
+namespace heed::generators {
+
+/// 2^x for x <= 0 or NaN; relative error below 2e-7. Exactly 0 below 2^-64, which no sum in f32 notices: products of the
+/// smallest weights with values would be subnormal, and those cost eight times as much on some processors.
+Halide::Expr exp2_of_nonpositive(const Halide::Expr &x);
+
+/// -inf.
+Halide::Expr minus_infinity();
+
+/// Whether x is -inf, whatever LLVM assumes of floats.
+Halide::Expr is_minus_infinity(const Halide::Expr &x);
+
+/// x, or 0 where x is -inf: a maximum over nothing, made safe to subtract.
+Halide::Expr finite_reference(const Halide::Expr &x);
+
+}  // namespace heed::generators

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "schedule_cpu_prefill.hpp"
+
+namespace heed::generators {
+
+using Halide::Func;
+using Halide::RVar;
+using Halide::TailStrategy;
+using Halide::Var;
+
+void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) {
+    const int lanes = registers.lanes;
+    const int register_rows = lanes * registers.query_vectors;
+    const int heads = a.variant.heads / a.variant.groups, head_dim = a.variant.head_dim, value_dim = a.variant.value_dim;
+    const int positions = a.tile.rows / a.tile.heads_per_tile;
+
+    a.query.dim(0).set_bounds(0, head_dim).set_stride(1).dim(1).set_bounds(0, heads);
+    a.key.dim(0).set_bounds(0, head_dim).set_stride(1);
+    a.value.dim(0).set_bounds(0, value_dim).set_stride(1);
+    a.output.output_buffer().dim(0).set_bounds(0, value_dim).set_stride(1).dim(1).set_bounds(0, heads);
+    a.log_sum_exp.output_buffer().dim(0).set_bounds(0, heads);
+    for (int outer = 1; outer < 4; ++outer) {
+        const auto same = a.output.output_buffer().dim(outer + 1);
+        a.log_sum_exp.output_buffer().dim(outer).set_bounds(same.min(), same.extent());
+    }
+    const auto one_tile = [&](Func f) {
+        return f.bound_extent(a.query_block, 1).bound_extent(a.head_block, 1).bound_extent(a.key_block, 1);
+    };
+
+    Var task("task"), query_block("qb"), head_block("hb"), row_outer("row_outer"), key_outer("key_outer"), column_outer("column_outer");
+
+    // One task is one tile of queries of one group of heads; both results of a task come from one state.
+    for (Func result : {a.output, a.log_sum_exp}) {
+        result.split(a.position, query_block, a.position, positions, TailStrategy::GuardWithIf)
+            .split(a.head_in_group, head_block, a.head_in_group, a.tile.heads_per_tile);
+    }
+    a.output.reorder(a.dim, a.head_in_group, a.position, query_block, head_block, a.group, a.batch);
+    a.log_sum_exp.reorder(a.head_in_group, a.position, query_block, head_block, a.group, a.batch);
+    for (Func result : {a.output, a.log_sum_exp}) {
+        result.rename(query_block, task).parallel(task).partition(task, Halide::Partition::Never);
+    }
+    a.output.vectorize(a.dim, std::min(lanes, value_dim), TailStrategy::GuardWithIf);
+    a.log_sum_exp.compute_with(a.output, task);
+
+    for (Func f : {a.query_tile, a.state, a.normaliser, a.log_of_total}) {
+        f.compute_at(a.output, task).bound_extent(a.row, a.tile.rows).bound_extent(a.query_block, 1).bound_extent(a.head_block, 1);
+    }
+    a.state.vectorize(a.row, lanes);
+    a.normaliser.vectorize(a.row, lanes);
+    a.log_of_total.vectorize(a.row, lanes);
+    a.query_tile.bound_extent(a.dim, head_dim).vectorize(a.row, lanes);
+
+    RVar slot(a.steps.x), step(a.steps.y), slot_outer("slot_outer");
+    a.state.update()
+        .split(slot, slot_outer, slot, a.tile.columns)
+        .split(a.row, row_outer, a.row, register_rows)
+        .reorder(a.row, slot, row_outer, slot_outer, step)
+        .vectorize(a.row, lanes)
+        .unroll(a.row)
+        .unroll(slot)
+        .partition(step, Halide::Partition::Never)
+        .partition(slot_outer, Halide::Partition::Always);
+
+    a.score.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, a.tile.keys + 16)
+        .tile(a.row, a.key_in_tile, row_outer, key_outer, a.row, a.key_in_tile, register_rows, registers.keys, TailStrategy::RoundUp)
+        .reorder(a.row, a.key_in_tile, row_outer, key_outer)
+        .vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
+    a.score.update().vectorize(a.row, lanes);
+    a.product.compute_at(a.score, row_outer).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
+    a.product.update().reorder(a.row, a.key_in_tile, a.head_dims).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
+
+    a.block_max.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
+    a.block_max.update().split(a.row, row_outer, a.row, register_rows).reorder(a.row, a.keys_to_compare, row_outer).vectorize(a.row, lanes).unroll(a.row);
+    a.weight.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, a.tile.keys+16).split(a.row, row_outer, a.row, lanes).reorder(a.row, a.key_in_tile, row_outer).vectorize(a.row, lanes).unroll(a.key_in_tile, 4, TailStrategy::RoundUp);
+    a.block_sum.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
+    a.block_sum.update().split(a.row, row_outer, a.row, register_rows).reorder(a.row, a.keys_to_add, row_outer).vectorize(a.row, lanes).unroll(a.row);
+
+    RVar value_lane("value_lane"), value_outer("value_outer");
+    Var lane("lane");
+    a.value_bits.compute_at(a.state, step);
+    Func lane_bits = a.value_bits.update().split(a.value_elements.x, value_outer, value_lane, lanes).rfactor(value_lane, lane);
+    lane_bits.compute_at(a.value_bits, a.key_block).vectorize(lane, lanes).update().vectorize(lane, lanes);
+    for (Func f : {a.weighted_values, a.exposed_values}) {
+        one_tile(f.compute_at(a.state, row_outer)).bound_extent(a.row, register_rows).bound_extent(a.dim, a.tile.columns);
+    }
+    a.weighted_values.vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
+    a.weighted_values.update().reorder(a.row, a.dim, a.keys_to_weigh).vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
+    a.exposed_values.vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
+    a.exposed_values.update().reorder(a.row, a.dim, a.keys_to_weigh_singly).vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
+
+    for (Func f : {a.score, a.block_max, a.weight, a.block_sum, a.value_bits}) one_tile(f);
+    // One allocation for the whole task instead of one in each step.
+    for (Func f : {a.score, a.block_max, a.weight, a.block_sum, a.value_bits}) f.hoist_storage(a.output, task);
+}
+
+}  // namespace heed::generators

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// Instruction sets: the levels that a kernel library may hold kernels for. A call runs the best one that both the
+// library and this CPU have. The option `isa` of a call, else the environment variable HEED_ISA, forces one.
+#pragma once
+
+namespace heed {
+
+/// The levels, the best first: "avx512" (F, BW, CD, DQ, VL), "avx2" (AVX2, FMA, F16C), "x86_64" (SSE2).
+inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64"};
+
+/// Whether this CPU and its operating system can run the level; false for names that are not in the list.
+bool isa_available(const char *name) noexcept;
+
+}  // namespace heed

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+//
+// The call without types: for programs that choose a variant by name from a kernel_library. The typed calls of call.hpp
+// end here too, so both check the same things with the same words.
+//
+//     const std::int64_t extents[] = {batch, 8, length, 64};
+//     heed::call_arguments call;
+//     call.variant = &my_kernels.variants[0];
+//     call.query = {q, heed::data_type::f32, 4, extents};  // row-major; strides in elements may follow
+//     ...
+//     heed::status status = heed::try_run(call);
+#pragma once
+
+#include <cstdint>
+
+#include <heed/error.hpp>
+#include <heed/kernel_table.hpp>
+#include <heed/view.hpp>
+
+namespace heed {
+
+/// A tensor whose type and rank are known at run time only. `data == nullptr && extents == nullptr` is "not given".
+/// A tensor of rank 0 is a single number. Extents and strides must live as long as the call.
+template <typename Pointer>
+struct basic_tensor {
+    Pointer data = nullptr;
+    data_type type = data_type::f32;
+    int rank = 0;
+    const std::int64_t *extents = nullptr;  ///< outermost first
+    const std::int64_t *strides = nullptr;  ///< in elements; null for row-major
+
+    constexpr bool given() const noexcept { return data != nullptr || extents != nullptr; }
+};
+
+using tensor = basic_tensor<const void *>;
+using output_tensor = basic_tensor<void *>;
+
+/// Everything that a call takes. See heed/call.hpp for the shapes.
+struct call_arguments {
+    const variant_description *variant = nullptr;
+    tensor query = {};
+    tensor key = {};
+    tensor value = {};
+    output_tensor output = {};
+    const tensor *inputs = nullptr;  ///< in the order of variant->inputs
+    int input_count = 0;
+    output_tensor log_sum_exp = {};  ///< optional
+    int threads = 0;                 ///< 0: see heed/threads.hpp
+    const char *isa = nullptr;       ///< null: see heed/isa.hpp
+};
+
+/// Checks every argument, picks a kernel and runs it. Throws a heed::error.
+void run(const call_arguments &arguments);
+
+/// The same without exceptions.
+status try_run(const call_arguments &arguments) noexcept;
+
+/// The kernel that a call with this `isa` (may be null) runs on this CPU. Throws unsupported_error.
+const kernel_description &choose_kernel(const variant_description &variant, const char *isa);
+
+namespace detail {
+
+template <typename T>
+struct element;
+template <>
+struct element<float> {
+    static constexpr data_type type = data_type::f32;
+};
+template <>
+struct element<std::int32_t> {
+    static constexpr data_type type = data_type::i32;
+};
+
+}  // namespace detail
+
+/// The view as the untyped call takes it; `argument` must outlive the call.
+template <typename T, int Rank>
+constexpr tensor as_tensor(const view<const T, Rank> &argument) noexcept {
+    if (!argument.given()) {
+        return {};
+    }
+    return {argument.data(), detail::element<T>::type, Rank, argument.extents().data(), argument.strides().data()};
+}
+
+template <int Rank>
+constexpr output_tensor as_tensor(const view<float, Rank> &argument) noexcept {
+    if (!argument.given()) {
+        return {};
+    }
+    return {argument.data(), data_type::f32, Rank, argument.extents().data(), argument.strides().data()};
+}
+
+template <typename T>
+constexpr tensor as_tensor(const scalar<T> &argument) noexcept {
+    if (!argument.given()) {
+        return {};
+    }
+    return {&argument.value(), detail::element<T>::type, 0, nullptr, nullptr};
+}
+
+}  // namespace heed

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "bench.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "bench_record.hpp"
+#include "fma_peak.hpp"
+#include "invoke.hpp"
+#include "read_bandwidth.hpp"
+#include "resident_memory.hpp"
+#include "samples.hpp"
+#include "selection.hpp"
+#include "table.hpp"
+#include "torch.hpp"
+#include "visible_pairs.hpp"
+
+namespace heed::runner {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double seconds_since(clock::time_point begin) {
+    return std::chrono::duration<double>(clock::now() - begin).count();
+}
+
+int core_count() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
+
+std::vector<int> thread_counts(const bench_options &options) {
+    if (!options.threads.empty()) return options.threads;
+    if (core_count() == 1) return {1};
+    return {1, core_count()};
+}
+
+std::vector<const kernel_description *> timed_kernels(const variant_description &variant,
+                                                      const std::vector<std::string> &isas) {
+    if (isas.size() == 1 && isas[0] == "all") return select_kernels(variant, {});
+    auto kernels = select_kernels(variant, isas);
+    // Without a choice: the kernels of the best level, which the table names first.
+    if (isas.empty())
+        while (!kernels.empty() && std::string(kernels.back()->isa) != kernels.front()->isa) kernels.pop_back();
+    return kernels;
+}
+
+// The measurements of one kernel on one number of threads.
+struct timed_kernel {
+    const kernel_description *kernel;
+    int threads;
+    prepared_call call;
+    int calls_per_round = 1;
+    samples seconds, torch_seconds;
+    std::optional<std::int64_t> extra_bytes;
+};
+
+// One problem with all that is timed on it.
+class timed_problem {
+  public:
+    timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
+        : options_(options),
+          problem_(make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, 1, options.constants})),
+          results_(make_results(problem_, options.how)),
+          pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
+          bandwidth_(static_cast<std::size_t>(key_value_bytes())) {
+        for (const kernel_description *kernel : timed_kernels(variant, options.isas))
+            for (const int threads : thread_counts(options))
+                kernels_.push_back({kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}});
+    }
+    timed_problem(const timed_problem &) = delete;
+    timed_problem &operator=(const timed_problem &) = delete;
+
+    std::string name() const {
+        return fmt::format("{} q {} kv {}", problem_.variant->name, problem_.sizes.q_len, problem_.sizes.kv_len);
+    }
+
+    // The first calls: they show the memory that is needed and how many calls fill a round.
+    void warm_up() {
+        for (timed_kernel &timed : kernels_) {
+            const resident_growth growth;
+            timed.call();
+            if (options_.memory) timed.extra_bytes = growth.bytes();
+            const auto begin = clock::now();
+            timed.call();
+            constexpr double most_calls = 1000.0;
+            timed.calls_per_round = static_cast<int>(
+                std::clamp(std::ceil(options_.seconds_per_round / seconds_since(begin)), 1.0, most_calls));
+        }
+    }
+
+    void load_into(torch_process &torch) {
+        const torch_equivalent how = find_torch_equivalent(problem_);
+        if (how.how == torch_equivalent::kind::none) {
+            fmt::print(stderr, "{}: not compared with scaled_dot_product_attention: {}\n", problem_.variant->name, how.why_not);
+            return;
+        }
+        torch_problem_ = torch.load(problem_, how);
+        check_against(torch);
+    }
+
+    void unload_from(torch_process &torch) {
+        if (torch_problem_) torch.unload(*torch_problem_);
+    }
+
+    void run_round(torch_process *torch) {
+        std::map<int, double> read_now;
+        for (timed_kernel &timed : kernels_) {
+            for (int i = 0; i < timed.calls_per_round; ++i) {
+                const auto begin = clock::now();
+                timed.call();
+                timed.seconds.add(seconds_since(begin));
+            }
+            auto &fma = fma_peaks_[{timed.kernel->isa, timed.threads}];
+            fma = std::max(fma, measure_fma_peak(timed.kernel->isa, timed.threads));
+            if (read_now.count(timed.threads) == 0) {
+                auto &read = read_peaks_[timed.threads];
+                read = std::max(read, bandwidth_.measure(timed.threads));
+                read_now[timed.threads] = read;
+            }
+            if (torch == nullptr || !torch_problem_) continue;
+            for (const double seconds : torch->time(*torch_problem_, timed.threads, timed.calls_per_round))
+                timed.torch_seconds.add(seconds);
+            // PyTorch's threads spin for a while after their work.
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    }
+
+    void report(std::vector<bench_record> &records) const {
+        for (const timed_kernel &timed : kernels_) {
+            bench_record record{problem_.variant, timed.kernel, problem_.sizes, timed.threads, timed.seconds.count(), pairs_,
+                                static_cast<double>(pairs_) * flops_per_pair(*problem_.variant), key_value_bytes(),
+                                timed.seconds.smallest(), timed.seconds.median(),
+                                fma_peaks_.at({timed.kernel->isa, timed.threads}), read_peaks_.at(timed.threads), {}, {},
+                                timed.extra_bytes};
+            if (!timed.torch_seconds.empty()) {
+                record.torch_min_s = timed.torch_seconds.smallest();
+                record.torch_median_s = timed.torch_seconds.median();
+            }
+            records.push_back(record);
+        }
+    }
+
+  private:
+    double key_value_bytes() const {
+        const variant_description &variant = *problem_.variant;
+        return static_cast<double>(problem_.sizes.batch * problem_.sizes.kv_len * variant.groups *
+                                   (variant.head_dim + variant.value_dim)) *
+               static_cast<double>(sizeof(float));
+    }
+
+    // A comparison of times says nothing if the results differ.
+    void check_against(torch_process &torch) const {
+        const auto &extents = results_.output.shape.extents;
+        const std::vector<float> other =
+            torch.result(*torch_problem_, static_cast<std::size_t>(results_.output.shape.element_count()));
+        double largest = 0.0, difference = 0.0;
+        std::size_t at = 0;
+        for (std::int64_t b = 0; b < extents[0]; ++b)
+            for (std::int64_t h = 0; h < extents[1]; ++h)
+                for (std::int64_t i = 0; i < extents[2]; ++i)
+                    for (std::int64_t d = 0; d < extents[3]; ++d) {
+                        const double ours = results_.output.row(b, h, i)[d], theirs = other[at++];
+                        // Where nothing is visible, PyTorch may say NaN.
+                        if (std::isnan(theirs) && ours == 0.0) continue;
+                        largest = std::max(largest, std::fabs(ours));
+                        const double off = std::fabs(ours - theirs);
+                        difference = std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(difference, off);
+                    }
+        const double allowed = (options_.scores == score_kind::peaked ? 1e-2 : 1e-4) * largest;
+        if (difference <= allowed) return;
+        throw std::runtime_error(fmt::format("bench --against-torch: {}: PyTorch's result differs by {:.1e}, the largest "
+                                             "value is {:.1e}",
+                                             name(), difference, largest));
+    }
+
+    const bench_options &options_;
+    problem problem_;
+    results results_;
+    std::int64_t pairs_;
+    read_bandwidth bandwidth_;
+    std::vector<timed_kernel> kernels_;
+    std::map<std::pair<std::string, int>, double> fma_peaks_;
+    std::map<int, double> read_peaks_;
+    std::optional<int> torch_problem_;
+};
+
+std::vector<call_sizes> timed_sizes(const bench_options &options) {
+    std::vector<call_sizes> result;
+    for (const std::int64_t batch : options.batches) {
+        for (const std::int64_t length : options.lengths) result.push_back({batch, length, length});
+        for (const std::int64_t q_len : options.q_lens)
+            for (const std::int64_t kv_len : options.kv_lens) result.push_back({batch, q_len, kv_len});
+    }
+    return result;
+}
+
+double tensor_bytes(const variant_description &variant, const call_sizes &sizes) {
+    const double queries = static_cast<double>(sizes.q_len) * variant.heads, keys = static_cast<double>(sizes.kv_len) * variant.groups;
+    return static_cast<double>(sizes.batch) * (queries + keys) * (variant.head_dim + variant.value_dim) * sizeof(float);
+}
+
+struct timed_case {
+    const variant_description *variant;
+    call_sizes sizes;
+};
+
+// Cases whose tensors together fit 1 GiB: these are timed in the same rounds.
+std::vector<std::vector<timed_case>> interleaved_cases(const kernel_library &library, const bench_options &options) {
+    constexpr double most_bytes = 0x1p30;
+    std::vector<std::vector<timed_case>> result;
+    double bytes = 0.0;
+    for (const variant_description *variant : select_variants(library, options.names))
+        for (const call_sizes &sizes : timed_sizes(options)) {
+            const double more = tensor_bytes(*variant, sizes);
+            if (result.empty() || bytes + more > most_bytes) {
+                result.emplace_back();
+                bytes = 0.0;
+            }
+            bytes += more;
+            result.back().push_back({variant, sizes});
+        }
+    return result;
+}
+
+void write_file(const std::string &path, const std::string &text) {
+    if (path.empty()) return;
+    std::ofstream out(path);
+    out << text << std::flush;
+    if (!out) throw std::runtime_error(fmt::format("bench: cannot write '{}'", path));
+}
+
+void check_inputs_exist(const kernel_library &library, const bench_options &options) {
+    for (const variant_description *variant : select_variants(library, options.names))
+        input_tables(*variant, {1, 1, 1}, integer_fill::lengths, 1, options.constants);
+}
+
+}  // namespace
+
+int bench(const kernel_library &library, const bench_options &options) {
+    check_inputs_exist(library, options);
+    const auto sets = interleaved_cases(library, options);
+    std::optional<torch_process> torch;
+    if (options.against_torch) torch.emplace(options.python);
+    std::vector<bench_record> records;
+    {
+        std::size_t steps = 0;
+        for (const auto &set : sets) steps += set.size() * static_cast<std::size_t>(options.rounds + 1);
+        progress_line progress(steps);
+        for (const auto &set : sets) {
+            std::vector<std::unique_ptr<timed_problem>> problems;
+            for (const timed_case &c : set) {
+                problems.push_back(std::make_unique<timed_problem>(*c.variant, c.sizes, options));
+                progress.step(problems.back()->name());
+                problems.back()->warm_up();
+                if (torch) problems.back()->load_into(*torch);
+            }
+            for (int round = 0; round < options.rounds; ++round)
+                for (const auto &problem : problems) {
+                    progress.step(problem->name());
+                    problem->run_round(torch ? &*torch : nullptr);
+                }
+            for (const auto &problem : problems) {
+                problem->report(records);
+                if (torch) problem->unload_from(*torch);
+            }
+        }
+    }
+    if (torch) fmt::print("PyTorch {}\n", torch->version());
+    fmt::print("{}", bench_table(records));
+    write_file(options.json_file, bench_json(records));
+    write_file(options.csv_file, bench_csv(records));
+    if (records.empty()) fmt::print(stderr, "bench: this machine can run none of the kernels\n");
+    return records.empty() ? 1 : 0;
+}
+
+int bench_overhead(const kernel_library &library, const bench_options &options) {
+    constexpr int warm_up_calls = 1000, calls_per_round = 5000;
+    text_table table({"variant", "isa", "threads", "min of a round (us)", "median of the rounds (us)"});
+    for (const variant_description *variant : select_variants(library, options.names)) {
+        const problem tiny = make_problem(*variant, {1, 1, 1}, {arrangement::row_major, options.scores,
+                                                                integer_fill::lengths, 1, options.constants});
+        const results into = make_results(tiny, arrangement::row_major);
+        for (const kernel_description *kernel : timed_kernels(*variant, options.isas))
+            for (const int threads : thread_counts(options)) {
+                const prepared_call call(tiny, into, *kernel, threads, false);
+                for (int i = 0; i < warm_up_calls; ++i) call();
+                samples seconds;
+                for (int round = 0; round < options.rounds; ++round) {
+                    const auto begin = clock::now();
+                    for (int i = 0; i < calls_per_round; ++i) call();
+                    seconds.add(seconds_since(begin) / calls_per_round);
+                }
+                table.add({variant->name, kernel->isa, fmt::format("{}", threads),
+                           fmt::format("{:.2f}", seconds.smallest() * 1e6), fmt::format("{:.2f}", seconds.median() * 1e6)});
+            }
+    }
+    fmt::print("One query, one key, batch 1; the mean of {} calls a round.\n{}", calls_per_round, table.text());
+    return table.empty() ? 1 : 0;
+}
+
+}  // namespace heed::runner

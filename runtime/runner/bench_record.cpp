@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "bench_record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "describe.hpp"
+#include "table.hpp"
+
+namespace heed::runner {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json fields(const bench_record &record) {
+    json result{{"variant", record.variant->name},
+                {"pass", record.kernel->pass},
+                {"schedule", record.kernel->schedule},
+                {"isa", record.kernel->isa},
+                {"dtype", name_of(record.kernel->type)},
+                {"batch", record.sizes.batch},
+                {"heads", record.variant->heads},
+                {"groups", record.variant->groups},
+                {"head_dim", record.variant->head_dim},
+                {"value_dim", record.variant->value_dim},
+                {"q_len", record.sizes.q_len},
+                {"kv_len", record.sizes.kv_len},
+                {"threads", record.threads},
+                {"calls", record.calls},
+                {"visible_pairs", record.visible_pairs},
+                {"min_s", record.min_s},
+                {"median_s", record.median_s},
+                {"gflops", record.gflops()},
+                {"fma_peak_gflops", record.fma_peak * 1e-9},
+                {"fraction_of_fma_peak", record.fraction_of_fma_peak()},
+                {"read_gbps", record.read_gbps()},
+                {"read_peak_gbps", record.read_peak * 1e-9},
+                {"fraction_of_read_peak", record.fraction_of_read_peak()}};
+    if (record.torch_min_s) {
+        result["torch_min_s"] = *record.torch_min_s;
+        result["torch_median_s"] = *record.torch_median_s;
+    }
+    if (record.extra_bytes) result["extra_bytes"] = *record.extra_bytes;
+    return result;
+}
+
+template <typename Member>
+bool any(const std::vector<bench_record> &records, const Member &member) {
+    return std::any_of(records.begin(), records.end(), [&](const auto &record) { return (record.*member).has_value(); });
+}
+
+}  // namespace
+
+std::string bench_table(const std::vector<bench_record> &records) {
+    const bool torch = any(records, &bench_record::torch_min_s), memory = any(records, &bench_record::extra_bytes);
+    std::vector<std::string> header{"variant",        "schedule",      "isa",        "batch",
+                                    "q_len",          "kv_len",        "threads",    "min (ms)",
+                                    "median (ms)",    "GFLOP/s",       "FMA peak (GFLOP/s)", "of FMA peak (%)",
+                                    "K+V read (GB/s)", "of read peak (%)"};
+    if (torch) header.insert(header.end(), {"PyTorch min (ms)", "PyTorch / Heed (x)"});
+    if (memory) header.emplace_back("extra memory (MiB)");
+    text_table table(header);
+    for (const bench_record &record : records) {
+        std::vector<std::string> row{record.variant->name,
+                                     record.kernel->schedule,
+                                     record.kernel->isa,
+                                     fmt::format("{}", record.sizes.batch),
+                                     fmt::format("{}", record.sizes.q_len),
+                                     fmt::format("{}", record.sizes.kv_len),
+                                     fmt::format("{}", record.threads),
+                                     fmt::format("{:.3f}", record.min_s * 1e3),
+                                     fmt::format("{:.3f}", record.median_s * 1e3),
+                                     fmt::format("{:.1f}", record.gflops()),
+                                     fmt::format("{:.1f}", record.fma_peak * 1e-9),
+                                     fmt::format("{:.1f}", 100.0 * record.fraction_of_fma_peak()),
+                                     fmt::format("{:.2f}", record.read_gbps()),
+                                     fmt::format("{:.1f}", 100.0 * record.fraction_of_read_peak())};
+        if (torch) {
+            const auto &seconds = record.torch_min_s;
+            row.push_back(seconds ? fmt::format("{:.3f}", *seconds * 1e3) : "");
+            row.push_back(seconds ? fmt::format("{:.2f}", *seconds / record.min_s) : "");
+        }
+        if (memory)
+            row.push_back(record.extra_bytes ? fmt::format("{:.1f}", static_cast<double>(*record.extra_bytes) / 0x1p20)
+                                             : "");
+        table.add(row);
+    }
+    return table.text();
+}
+
+std::string bench_json(const std::vector<bench_record> &records) {
+    json list = json::array();
+    for (const bench_record &record : records) list.push_back(fields(record));
+    return list.dump(2) + "\n";
+}
+
+std::string bench_csv(const std::vector<bench_record> &records) {
+    // Every record has the columns of the fullest one.
+    std::vector<std::string> columns;
+    for (const bench_record &record : records) {
+        const json values = fields(record);
+        for (const auto &item : values.items())
+            if (std::find(columns.begin(), columns.end(), item.key()) == columns.end()) columns.push_back(item.key());
+    }
+    std::string text;
+    for (std::size_t i = 0; i < columns.size(); ++i) text += (i > 0 ? "," : "") + columns[i];
+    text += "\n";
+    for (const bench_record &record : records) {
+        const json values = fields(record);
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (i > 0) text += ",";
+            if (!values.contains(columns[i])) continue;
+            const json &value = values[columns[i]];
+            text += value.is_string() ? value.get<std::string>() : value.dump();
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace heed::runner

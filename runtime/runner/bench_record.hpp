@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// What `bench` reports of one kernel on one problem: the fields of its JSON and CSV files, the columns of its table.
+#pragma once
+
+#include <heed/kernel_table.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heed::runner {
+
+struct bench_record {
+    const variant_description *variant;
+    const kernel_description *kernel;
+    call_sizes sizes;
+    int threads;
+    std::size_t calls;  ///< timed calls
+    std::int64_t visible_pairs;
+    double flops;  ///< of the visible pairs
+    double bytes;  ///< of keys and values, each read once
+    double min_s, median_s;
+    double fma_peak, read_peak;  ///< per second, the best of the run
+    std::optional<double> torch_min_s, torch_median_s;
+    std::optional<std::int64_t> extra_bytes;
+
+    double gflops() const { return flops / min_s * 1e-9; }
+    double read_gbps() const { return bytes / min_s * 1e-9; }
+    double fraction_of_fma_peak() const { return fma_peak > 0.0 ? flops / min_s / fma_peak : 0.0; }
+    double fraction_of_read_peak() const { return read_peak > 0.0 ? bytes / min_s / read_peak : 0.0; }
+};
+
+std::string bench_table(const std::vector<bench_record> &records);
+std::string bench_json(const std::vector<bench_record> &records);
+std::string bench_csv(const std::vector<bench_record> &records);
+
+}  // namespace heed::runner

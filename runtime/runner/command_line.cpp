@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include <heed/runner.hpp>
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "bench.hpp"
+#include "commands.hpp"
+#include "verify.hpp"
+
+namespace heed {
+
+namespace {
+
+using namespace runner;
+
+using constant_texts = std::shared_ptr<std::vector<std::string>>;
+
+constant_texts add_constants(CLI::App &command) {
+    auto texts = std::make_shared<std::vector<std::string>>();
+    command.add_option("--set", *texts, "NAME=NUMBER for all elements of an input, e.g. kv_len=3000");
+    return texts;
+}
+
+std::map<std::string, double> constants_of(const std::vector<std::string> &texts) {
+    std::map<std::string, double> constants;
+    for (const std::string &text : texts) {
+        const std::size_t equals = text.find('=');
+        double value = 0.0;
+        if (equals == std::string::npos || !CLI::detail::lexical_cast(text.substr(equals + 1), value))
+            throw CLI::ValidationError("--set", fmt::format("'{}' is not NAME=NUMBER", text));
+        constants[text.substr(0, equals)] = value;
+    }
+    return constants;
+}
+
+void add_list(CLI::App &app, const kernel_library &library, int &status) {
+    CLI::App *command = app.add_subcommand("list", "Variants with formula, arguments and kernels");
+    auto json = std::make_shared<bool>(false);
+    command->add_flag("--json", *json, "Print JSON");
+    command->callback([&, json] { status = list(library, *json); });
+}
+
+void add_explain(CLI::App &app, const kernel_library &library, int &status) {
+    CLI::App *command = app.add_subcommand(
+        "explain", "Formula, arguments, the tiles that a call runs, executed against dense FLOPs, arithmetic intensity");
+    auto options = std::make_shared<explain_options>();
+    command->add_option("name", options->name, "Variant")->required();
+    command->add_option("--q", options->q_len, "Queries")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    command->add_option("--kv", options->kv_len, "Keys")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    command->add_option("--batch", options->batch, "Batch")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    command->add_option("--isa", options->isa, "Kernel whose tiles are shown; default: the best one");
+    command->add_option("--head", options->head, "Head that the map shows")->capture_default_str();
+    command->add_option("--entry", options->batch_entry, "Batch entry that the map shows")->capture_default_str();
+    command->add_option("--png", options->png, "Also write the map as a picture, at least one pixel per tile");
+    command->add_option("--width", options->width, "Largest width of the map in characters")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    auto constants = add_constants(*command);
+    command->callback([&, options, constants] {
+        options->constants = constants_of(*constants);
+        status = explain(library, *options);
+    });
+}
+
+void add_verify(CLI::App &app, const kernel_library &library, int &status) {
+    CLI::App *command = app.add_subcommand("verify", "Checks every kernel against double precision");
+    command->description(
+        "Checks kernels against attention in double precision, computed from the declaration pair by pair.\n"
+        "The bar is an error of 2e-6 of the largest output, or 4 f32 roundings of the row's scores where that is more.\n"
+        "Shapes, with T rows and K keys a tile (T also divided by the heads that share it): q_len 0, 1, T-1, T, T+1, 3T\n"
+        "against K+1 keys; kv_len 0, 1, K-1, K, K+1, 2K, 3K, 3K+1 against T+1 queries; equal lengths 1, 2, T, K-1, K, K+1,\n"
+        "3T; few queries on many keys and the reverse. Not their full cross product; every third shape has a batch of 2.\n"
+        "Each shape: on every thread count; in memory that is length-major, packed, padded or reversed (in turns), with NaN\n"
+        "and inf in every key and value that no query of the group sees; with a NaN in one key that some rows see.\n"
+        "Two tiles: keys and values broadcast with stride 0; scores of magnitude 100s.\n"
+        "Outputs lie among a pattern that must stay, all memory ends at an unreadable page.\n"
+        "Inputs of the variant: f32 uniform in [-1, 1]; i32 in turns uniform in [0, kv_len], in [0, 3], and 0 or kv_len.\n"
+        "Problems of more than 2 million pairs are checked on sampled heads and rows, those at tile edges always.");
+    auto options = std::make_shared<verify_options>();
+    command->add_option("names", options->names, "Variants; default: all");
+    command->add_option("--isa", options->isas, "Instruction sets; default: all that this machine runs")->delimiter(',');
+    command->add_option("--threads", options->threads, "Thread counts; default: 1,2")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024));
+    command->add_option("--seed", options->seed, "Seed of all values")->capture_default_str();
+    command->add_flag("--quick", options->quick, "A third of the shapes");
+    command->callback([&, options] { status = verify(library, *options); });
+}
+
+void add_bench(CLI::App &app, const kernel_library &library, int &status) {
+    CLI::App *command = app.add_subcommand("bench", "Times kernels beside what this machine can do");
+    command->description(
+        "Times kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, and with\n"
+        "--against-torch PyTorch, one after another in each of several rounds. All variants and lengths whose tensors fit\n"
+        "1 GiB together share the rounds. GFLOP/s counts 2 * (head_dim + value_dim) per pair that attends; peaks are the\n"
+        "best of the run, shares use the fastest call. Inputs of the variant: f32 uniform in [-1, 1], i32 in [0, kv_len].");
+    auto options = std::make_shared<bench_options>();
+    auto overhead = std::make_shared<bool>(false), peaked = std::make_shared<bool>(false);
+    command->add_option("names", options->names, "Variants; default: all");
+    const auto numbers = [&](const char *name, auto &list, const char *what, int least) {
+        return command->add_option(name, list, what)->delimiter(',')->check(CLI::Range(least, 1 << 24));
+    };
+    CLI::Option *seq = numbers("--seq", options->lengths, "Both lengths: several make a table; default: 1024", 1);
+    CLI::Option *q = numbers("--q", options->q_lens, "Numbers of queries", 1)->excludes(seq);
+    CLI::Option *kv = numbers("--kv", options->kv_lens, "Numbers of keys", 1)->excludes(seq);
+    q->needs(kv);
+    kv->needs(q);
+    numbers("--batch", options->batches, "Batch sizes; default: 1", 1);
+    numbers("--threads", options->threads, "Thread counts; default: 1 and the number of cores", 1);
+    command->add_option("--isa", options->isas, "Instruction sets, or 'all'; default: the best")->delimiter(',');
+    command->add_option("--repeat", options->rounds, "Rounds")->check(CLI::Range(1, 100000))->capture_default_str();
+    command->add_option("--round-time", options->seconds_per_round, "Seconds of calls a round, one call at least")
+        ->check(CLI::Range(0.0, 60.0))
+        ->capture_default_str();
+    const std::map<std::string, score_kind> kinds{{"ordinary", score_kind::ordinary}, {"peaked", score_kind::peaked}};
+    command->add_option("--scores", options->scores, "ordinary: variance 1; peaked: magnitude 100s, most weights vanish")
+        ->transform(CLI::CheckedTransformer(kinds));
+    const std::map<std::string, arrangement> layouts{{"row_major", arrangement::row_major},
+                                                     {"length_major", arrangement::length_major},
+                                                     {"packed", arrangement::packed}};
+    command->add_option("--layout", options->how, "row_major (batch, heads, length, dim), length_major, packed")
+        ->transform(CLI::CheckedTransformer(layouts));
+    auto constants = add_constants(*command);
+    command->add_option("--json", options->json_file, "Write the records as JSON");
+    command->add_option("--csv", options->csv_file, "Write the records as CSV");
+    command->add_flag("--memory", options->memory,
+                      "Largest resident memory during the first call, beyond the tensors; later kernels of the same run "
+                      "reuse what earlier ones took");
+    command->add_flag("--overhead", *overhead, "Time of a call with one query and one key instead");
+    command->add_flag("--against-torch", options->against_torch, "Also time PyTorch's scaled_dot_product_attention");
+    command->add_option("--python", options->python, "Python with PyTorch")->capture_default_str();
+    command->callback([&, options, constants, overhead] {
+        options->constants = constants_of(*constants);
+        if (options->lengths.empty() && options->q_lens.empty()) options->lengths = {1024};
+        status = *overhead ? bench_overhead(library, *options) : bench(library, *options);
+    });
+}
+
+}  // namespace
+
+int run_command_line(const kernel_library &library, int argc, char **argv) {
+    // A child process that ends early must not end this one.
+    std::signal(SIGPIPE, SIG_IGN);
+    CLI::App app(fmt::format("The attention kernels of {}", library.name));
+    app.require_subcommand(1);
+    int status = 0;
+    add_list(app, library, status);
+    add_explain(app, library, status);
+    add_verify(app, library, status);
+    add_bench(app, library, status);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &error) {
+        return app.exit(error);
+    } catch (const std::exception &error) {
+        fmt::print(stderr, "{}\n", error.what());
+        return 1;
+    }
+    return status;
+}
+
+}  // namespace heed

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// A kernel's results against what the oracle expects.
+#pragma once
+
+#include <string>
+
+#include "oracle.hpp"
+#include "problem.hpp"
+
+namespace heed::runner {
+
+/// The bar: error of an output relative to the largest value of the output, of a log-sum-exp relative to max(1, |lse|).
+inline constexpr double error_bar = 2e-6;
+
+/// Largest errors so far. `failure` is empty while all is within the bar.
+struct comparison {
+    double output_error = 0.0;
+    double log_sum_exp_error = 0.0;
+    double share_of_bar = 0.0;  ///< largest error / allowed error
+    std::string failure;        ///< the first one, with index and both values
+
+    void merge(const comparison &other);
+};
+
+/// The allowed error is `error_bar`, or 4 roundings of scores of the row's magnitude (4 * 2^-24 * magnitude) where that is
+/// more: no f32 kernel can know scores of 300 better than to 1.5e-5. `not_a_number[i]` says that row i sees a NaN.
+comparison compare(const problem &of, const results &actual, const expectation &expected,
+                   const std::vector<bool> &not_a_number = {});
+
+/// Elements of the results' memory outside of the tensors that were written, and elements inside that were not. Empty text
+/// if there are none.
+std::string find_stray_writes(const results &actual);
+
+}  // namespace heed::runner

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// Words for the entries of a kernel table.
+#pragma once
+
+#include <heed/kernel_table.hpp>
+
+#include <string>
+#include <vector>
+
+namespace heed::runner {
+
+const char *name_of(data_type type);
+
+/// One argument of a call: "query", "f32", {"batch", "8", "q_len", "64"}.
+struct argument_text {
+    std::string name;
+    std::string type;
+    std::vector<std::string> shape;
+    std::string role;  ///< "in", "out" or "out, optional"
+};
+
+/// The arguments of a variant's call in their order. Extents of inputs are those of the readings: names where they vary
+/// with the call ("kv_len"), "any" where the declaration does not bound the index.
+std::vector<argument_text> arguments_of(const variant_description &variant);
+
+/// "(batch, 8, q_len, 64)"; "number" for rank 0.
+std::string shape_text(const argument_text &argument);
+
+/// The lines of a text, each moved to the right and ended.
+std::string indented(const std::string &text);
+
+}  // namespace heed::runner

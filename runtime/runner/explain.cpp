@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "commands.hpp"
+#include "describe.hpp"
+#include "inputs.hpp"
+#include "selection.hpp"
+#include "table.hpp"
+#include "tile_map.hpp"
+#include "visible_pairs.hpp"
+
+namespace heed::runner {
+
+namespace {
+
+const kernel_description &explained_kernel(const variant_description &variant, const std::string &isa) {
+    for (int i = 0; i < variant.kernel_count; ++i)
+        if (isa.empty() || isa == variant.kernels[i].isa) return variant.kernels[i];
+    throw std::invalid_argument(fmt::format("explain: {} has no kernel for '{}'", variant.name, isa));
+}
+
+void print_arguments(const variant_description &variant) {
+    text_table table({"argument", "type", "shape", ""});
+    for (const argument_text &argument : arguments_of(variant))
+        table.add({argument.name, argument.type, shape_text(argument), argument.role});
+    fmt::print("{}", table.text());
+}
+
+void print_work(const variant_description &variant, const call_sizes &sizes, const tile_counts &tiles,
+                std::int64_t visible) {
+    const double per_pair = flops_per_pair(variant);
+    const double dense = static_cast<double>(sizes.batch) * variant.heads * static_cast<double>(sizes.q_len) *
+                         static_cast<double>(sizes.kv_len);
+    const double executed = static_cast<double>(tiles.executed_pairs), seen = static_cast<double>(visible);
+    const double width = static_cast<double>(variant.head_dim) + variant.value_dim;
+    const double bytes = static_cast<double>(sizes.batch) * sizeof(float) * width *
+                         (static_cast<double>(variant.heads) * static_cast<double>(sizes.q_len) +
+                          static_cast<double>(variant.groups) * static_cast<double>(sizes.kv_len));
+    text_table table({"", "pairs", "GFLOP", "of dense (%)"});
+    const auto add = [&](const char *name, double pairs) {
+        table.add({name, fmt::format("{:.0f}", pairs), fmt::format("{:.4g}", pairs * per_pair * 1e-9),
+                   fmt::format("{:.1f}", dense > 0 ? 100.0 * pairs / dense : 0.0)});
+    };
+    add("dense", dense);
+    add("executed tiles", executed);
+    add("visible pairs", seen);
+    fmt::print("{}\n", table.text());
+    fmt::print("tiles: {} empty (not run), {} mixed (run with the mask), {} full (run without the mask)\n", tiles.empty,
+               tiles.mixed, tiles.full);
+    fmt::print("memory: {:.4g} MB for query, key, value and output, each once; arithmetic intensity {:.4g} FLOP/byte of the "
+               "visible pairs\n",
+               bytes * 1e-6, seen * per_pair / bytes);
+}
+
+}  // namespace
+
+int explain(const kernel_library &library, const explain_options &options) {
+    const variant_description &variant = *select_variants(library, {options.name}).front();
+    const kernel_description &kernel = explained_kernel(variant, options.isa);
+    if (options.head < 0 || options.head >= variant.heads)
+        throw std::invalid_argument(fmt::format("explain: --head {}: {} has heads 0 to {}", options.head, variant.name,
+                                                variant.heads - 1));
+    if (options.batch_entry < 0 || options.batch_entry >= options.batch)
+        throw std::invalid_argument(
+            fmt::format("explain: --entry {}: the batch is {}", options.batch_entry, options.batch));
+    const call_sizes sizes{options.batch, options.q_len, options.kv_len};
+    const input_tables inputs(variant, sizes, integer_fill::lengths, 1, options.constants);
+
+    fmt::print("{}\n{}\n", variant.name, indented(variant.formula));
+    print_arguments(variant);
+    const tile_map map =
+        make_tile_map(variant, kernel, sizes, options.batch_entry, options.head, inputs.reader());
+    fmt::print("\nkernel {}: tiles of {} rows x {} keys{}\n", kernel.name, map.rows_per_tile, map.keys_per_tile,
+               variant.heads > variant.groups
+                   ? fmt::format(" of each of the {} heads of a group", variant.heads / variant.groups)
+                   : "");
+    fmt::print("batch {}, q_len {}, kv_len {}; head {} of batch entry {}; queries down, keys to the right; . empty, / mixed, "
+               "# full\n\n{}\n",
+               sizes.batch, sizes.q_len, sizes.kv_len, options.head, options.batch_entry,
+               tile_text(map, options.width));
+    print_work(variant, sizes, count_tiles(variant, kernel, sizes, inputs.reader()),
+               count_visible_pairs(variant, sizes, inputs.reader()));
+    if (!options.png.empty()) {
+        write_tile_picture(map, options.png);
+        fmt::print("wrote {}\n", options.png);
+    }
+    return 0;
+}
+
+}  // namespace heed::runner

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// Values for the inputs of a variant, chosen by type and extent alone: the runner knows nothing about an input's purpose.
+#pragma once
+
+#include <heed/kernel_table.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor.hpp"
+
+namespace heed::runner {
+
+/// How integer inputs are filled. Real inputs are always uniform in [-1, 1].
+enum class integer_fill {
+    lengths,  ///< uniform in [0, kv_len]: lengths, positions, starts
+    labels,   ///< uniform in [0, 3]: identifiers that several positions share
+    extremes  ///< 0 or kv_len
+};
+
+/// One input: a row-major table. A rank of 0 is a table of one element.
+struct input_table {
+    data_type type;
+    layout shape;
+    std::vector<float> reals;
+    std::vector<std::int32_t> integers;
+
+    double read(const std::int64_t *indices) const;
+    void *data() {
+        return type == data_type::f32 ? static_cast<void *>(reals.data()) : static_cast<void *>(integers.data());
+    }
+};
+
+/// The tables of all inputs of one call, in the order of the description.
+class input_tables {
+  public:
+    /// Extents come from the ranges of the readings; an index that the declaration does not bound gets room for every
+    /// head and position. `constants` sets all elements of the input named. Throws std::invalid_argument for a name that
+    /// the variant does not have.
+    input_tables(const variant_description &variant, const call_sizes &sizes, integer_fill fill, std::uint64_t seed,
+                 const std::map<std::string, double> &constants = {});
+
+    std::vector<input_table> &tables() { return tables_; }
+    const std::vector<input_table> &tables() const { return tables_; }
+    input_reader reader() const;
+
+  private:
+    std::vector<input_table> tables_;
+};
+
+}  // namespace heed::runner

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// The oracle: attention in double precision, straight from the definition. It reads the declaration pair by pair through
+// `attends` and `modified_score` and shares no algorithm with the kernels: no tiles, no running maximum, no range reading.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace heed::runner {
+
+struct row_address {
+    std::int64_t batch, head, row;
+};
+
+/// What some rows of a call must give.
+struct expectation {
+    std::vector<row_address> rows;
+    std::vector<double> values;       ///< value_dim per row
+    std::vector<double> log_sum_exp;  ///< natural; -inf for a row without a visible key
+    /// Mean of |score| under a row's weights. One f32 rounding of such scores changes the result by 2^-24 of this.
+    std::vector<double> score_magnitude;
+    double largest = 0.0;  ///< largest |value|
+};
+
+/// At most `pair_limit` pairs (query, key) are computed: beyond, heads and rows are sampled, always with the first and
+/// last ones and the neighbours of the multiples of `row_tile`.
+std::vector<row_address> choose_rows(const problem &of, std::int64_t row_tile, std::int64_t pair_limit);
+
+expectation expect(const problem &of, std::vector<row_address> rows);
+
+/// Whether `key` is visible to the query of `address`.
+bool sees(const problem &of, const row_address &address, std::int64_t key);
+
+}  // namespace heed::runner

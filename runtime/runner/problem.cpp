@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "problem.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "random.hpp"
+
+namespace heed::runner {
+
+namespace {
+
+constexpr std::uint32_t untouched_bits = 0x7fd1ce5eu;
+
+void fill_normal(const tensor &target, float scale, std::uint64_t seed) {
+    random_source random(seed);
+    const auto &extents = target.shape.extents;
+    for (std::int64_t b = 0; b < extents[0]; ++b)
+        for (std::int64_t h = 0; h < extents[1]; ++h)
+            for (std::int64_t i = 0; i < extents[2]; ++i) {
+                float *row = target.row(b, h, i);
+                for (std::int64_t d = 0; d < extents[3]; ++d) row[d] = scale * random.normal();
+            }
+}
+
+// Rows of one buffer: the parts side by side, each (batch, heads, length, dim) with the buffer's strides.
+void pack(std::initializer_list<tensor *> parts) {
+    std::int64_t row_width = 0;
+    for (const tensor *part : parts) row_width += part->shape.extents[1] * part->shape.extents[3];
+    const auto &common = (*parts.begin())->shape.extents;
+    const std::int64_t count = common[0] * common[2] * row_width;
+    auto memory = std::make_shared<guarded_memory>(static_cast<std::size_t>(count) * sizeof(float));
+    std::int64_t offset = 0;
+    for (tensor *part : parts) {
+        const auto &extents = part->shape.extents;
+        part->memory = memory;
+        part->first = part->all() + offset;
+        part->shape.strides = {extents[2] * row_width, extents[3], row_width, 1};
+        offset += extents[1] * extents[3];
+    }
+}
+
+}  // namespace
+
+problem make_problem(const variant_description &variant, const call_sizes &sizes, const problem_options &options) {
+    const float gap = std::numeric_limits<float>::quiet_NaN();
+    const arrangement query_how =
+        options.how == arrangement::broadcast ? arrangement::row_major
+        : options.how == arrangement::packed  ? arrangement::length_major
+                                              : options.how;
+    const arrangement key_how = options.how;
+    problem result{&variant,
+                   sizes,
+                   make_tensor({sizes.batch, variant.heads, sizes.q_len, variant.head_dim}, query_how, gap),
+                   make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.head_dim}, key_how, gap),
+                   make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.value_dim}, key_how, gap),
+                   input_tables(variant, sizes, options.fill, options.seed + 3, options.constants)};
+    if (options.how == arrangement::packed) {
+        if (sizes.q_len == sizes.kv_len) {
+            pack({&result.query, &result.key, &result.value});
+        } else {
+            pack({&result.key, &result.value});
+        }
+    }
+    fill_normal(result.query, options.scores == score_kind::peaked ? 100.0f : 1.0f, options.seed);
+    fill_normal(result.key, 1.0f, options.seed + 1);
+    fill_normal(result.value, 1.0f, options.seed + 2);
+    return result;
+}
+
+results make_results(const problem &of, arrangement how) {
+    // Results must not overlap, and nobody packs them.
+    if (how == arrangement::packed) how = arrangement::length_major;
+    if (how == arrangement::broadcast) how = arrangement::row_major;
+    const auto &[batch, q_len, kv_len] = of.sizes;
+    (void)kv_len;
+    const std::int64_t heads = of.variant->heads;
+    return {make_tensor({batch, heads, q_len, of.variant->value_dim}, how, untouched_pattern()),
+            make_tensor({batch, heads, q_len}, arrangement::row_major, untouched_pattern())};
+}
+
+float untouched_pattern() {
+    float value;
+    std::memcpy(&value, &untouched_bits, sizeof(value));
+    return value;
+}
+
+bool is_untouched(float value) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    return bits == untouched_bits;
+}
+
+}  // namespace heed::runner

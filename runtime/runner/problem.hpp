@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// One call to check or time: sizes, tensors and inputs of a variant.
+#pragma once
+
+#include <heed/kernel_table.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "inputs.hpp"
+#include "tensor.hpp"
+
+namespace heed::runner {
+
+enum class score_kind {
+    ordinary,  ///< queries and keys of variance 1: scores of magnitude 1
+    peaked     ///< queries 100 times as large: nearly all weights vanish
+};
+
+struct problem {
+    const variant_description *variant;
+    call_sizes sizes;
+    tensor query, key, value;
+    input_tables inputs;
+
+    int heads_per_group() const { return variant->heads / variant->groups; }
+};
+
+struct problem_options {
+    arrangement how = arrangement::row_major;
+    score_kind scores = score_kind::ordinary;
+    integer_fill fill = integer_fill::lengths;
+    std::uint64_t seed = 1;
+    std::map<std::string, double> constants;
+};
+
+/// The values depend on the sizes, the seed and the kinds, not on the arrangement (`broadcast` excepted).
+problem make_problem(const variant_description &variant, const call_sizes &sizes, const problem_options &options);
+
+/// The results of a call, in memory filled with a pattern that no kernel writes.
+struct results {
+    tensor output;       ///< (batch, heads, q_len, value_dim)
+    tensor log_sum_exp;  ///< (batch, heads, q_len), row-major
+};
+
+results make_results(const problem &of, arrangement how);
+
+/// The pattern: a NaN with a payload of its own. `is_untouched` compares bits.
+float untouched_pattern();
+bool is_untouched(float value);
+
+}  // namespace heed::runner

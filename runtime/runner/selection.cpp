@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "selection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "invoke.hpp"
+
+namespace heed::runner {
+
+std::vector<const variant_description *> select_variants(const kernel_library &library,
+                                                         const std::vector<std::string> &names) {
+    std::vector<std::string> present;
+    std::vector<const variant_description *> result;
+    for (int i = 0; i < library.variant_count; ++i) {
+        const variant_description &variant = library.variants[i];
+        present.emplace_back(variant.name);
+        if (names.empty() || std::find(names.begin(), names.end(), variant.name) != names.end())
+            result.push_back(&variant);
+    }
+    for (const std::string &name : names)
+        if (std::find(present.begin(), present.end(), name) == present.end())
+            throw std::invalid_argument(
+                fmt::format("{} has no variant '{}'; it has: {}", library.name, name, fmt::join(present, ", ")));
+    return result;
+}
+
+std::vector<const kernel_description *> select_kernels(const variant_description &variant,
+                                                       const std::vector<std::string> &isas) {
+    std::vector<std::string> present;
+    std::vector<const kernel_description *> result;
+    for (int i = 0; i < variant.kernel_count; ++i) {
+        const kernel_description &kernel = variant.kernels[i];
+        if (std::find(present.begin(), present.end(), kernel.isa) == present.end()) present.emplace_back(kernel.isa);
+        const bool asked = isas.empty() || std::find(isas.begin(), isas.end(), kernel.isa) != isas.end();
+        if (!asked) continue;
+        if (runs_here(kernel)) {
+            result.push_back(&kernel);
+        } else if (!isas.empty()) {
+            throw std::invalid_argument(
+                fmt::format("{}: this machine cannot run the kernel for '{}'", variant.name, kernel.isa));
+        }
+    }
+    for (const std::string &isa : isas)
+        if (std::find(present.begin(), present.end(), isa) == present.end())
+            throw std::invalid_argument(fmt::format("{} has no kernel for '{}'; it has: {}", variant.name, isa,
+                                                    fmt::join(present, ", ")));
+    return result;
+}
+
+}  // namespace heed::runner

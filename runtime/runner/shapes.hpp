@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// The lengths that `verify` tries: dense around the edges of a kernel's tiles, not a full cross product.
+#pragma once
+
+#include <heed/kernel_table.hpp>
+
+#include <vector>
+
+namespace heed::runner {
+
+/// Rows of one head in a query tile: a tile holds rows of all heads of a group.
+int rows_per_tile(const variant_description &variant, const kernel_description &kernel);
+
+/// With T the query tile (and T / heads per group where heads share a tile) and K the key tile:
+/// every q_len of 0, 1, T-1, T, T+1, 3T against K+1 keys; every kv_len of 0, 1, K-1, K, K+1, 3K against T+1 queries; equal
+/// lengths at the edges of both; few queries against many keys and the reverse. `quick` keeps a third of them.
+std::vector<call_sizes> verified_sizes(const variant_description &variant, const kernel_description &kernel, bool quick);
+
+}  // namespace heed::runner

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "tile_map.hpp"
+
+#include <fmt/format.h>
+#include <png.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+
+#include "parallel.hpp"
+#include "shapes.hpp"
+
+namespace heed::runner {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+
+struct colour {
+    png_byte red, green, blue;
+};
+
+colour colour_of(tile_class kind) {
+    switch (kind) {
+        case tile_class::empty: return {236, 236, 236};
+        case tile_class::mixed: return {240, 170, 60};
+        case tile_class::full: return {40, 90, 160};
+    }
+    return {0, 0, 0};
+}
+
+char letter_of(tile_class kind) { return kind == tile_class::empty ? '.' : kind == tile_class::full ? '#' : '/'; }
+
+// The class that stands for all tiles of a rectangle.
+tile_class summary(const tile_map &map, std::int64_t row, std::int64_t column, std::int64_t size) {
+    const tile_class first = map.at(row, column);
+    for (std::int64_t r = row; r < std::min(row + size, map.height); ++r)
+        for (std::int64_t c = column; c < std::min(column + size, map.width); ++c)
+            if (map.at(r, c) != first) return tile_class::mixed;
+    return first;
+}
+
+}  // namespace
+
+tile_map make_tile_map(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
+                       std::int64_t batch, std::int64_t head, const input_reader &reader) {
+    const std::int64_t shared = variant.heads / variant.groups;
+    tile_map map{rows_per_tile(variant, kernel), kernel.key_tile, 0, 0, {}};
+    map.height = divide_up(sizes.q_len, map.rows_per_tile);
+    map.width = divide_up(sizes.kv_len, map.keys_per_tile);
+    map.tiles.resize(static_cast<std::size_t>(map.height * map.width));
+    for (std::int64_t r = 0; r < map.height; ++r)
+        for (std::int64_t c = 0; c < map.width; ++c) {
+            const std::int64_t first_row = r * map.rows_per_tile, first_key = c * map.keys_per_tile;
+            const tile_bounds bounds{batch,
+                                     head / shared * shared,
+                                     shared,
+                                     first_row,
+                                     std::min(map.rows_per_tile, sizes.q_len - first_row),
+                                     first_key,
+                                     std::min(map.keys_per_tile, sizes.kv_len - first_key)};
+            map.tiles[static_cast<std::size_t>(r * map.width + c)] = variant.readings.classify(sizes, bounds, reader);
+        }
+    return map;
+}
+
+tile_counts count_tiles(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
+                        const input_reader &reader) {
+    const std::int64_t shared = variant.heads / variant.groups;
+    std::atomic<std::int64_t> empty{0}, mixed{0}, full{0}, pairs{0};
+    parallel_for(sizes.batch * variant.groups, [&](std::int64_t i) {
+        const tile_map map =
+            make_tile_map(variant, kernel, sizes, i / variant.groups, i % variant.groups * shared, reader);
+        for (std::int64_t r = 0; r < map.height; ++r)
+            for (std::int64_t c = 0; c < map.width; ++c) {
+                const tile_class kind = map.at(r, c);
+                ++(kind == tile_class::empty ? empty : kind == tile_class::mixed ? mixed : full);
+                if (kind == tile_class::empty) continue;
+                pairs += shared * std::min(map.rows_per_tile, sizes.q_len - r * map.rows_per_tile) *
+                         std::min(map.keys_per_tile, sizes.kv_len - c * map.keys_per_tile);
+            }
+    });
+    return {empty, mixed, full, pairs};
+}
+
+std::string tile_text(const tile_map &map, int columns) {
+    const std::int64_t size = std::max<std::int64_t>(1, divide_up(map.width, columns));
+    std::string text;
+    for (std::int64_t r = 0; r < map.height; r += size) {
+        text += "    ";
+        for (std::int64_t c = 0; c < map.width; c += size) text += letter_of(summary(map, r, c, size));
+        text += "\n";
+    }
+    return text;
+}
+
+void write_tile_picture(const tile_map &map, const std::string &path) {
+    constexpr std::int64_t wanted_width = 512;
+    const std::int64_t tile = std::clamp<std::int64_t>(wanted_width / std::max(map.width, map.height), 1, 32);
+    // Lines between tiles where there is room for them.
+    const std::int64_t gap = tile >= 6 ? 1 : 0;
+    const std::int64_t width = map.width * tile + gap, height = map.height * tile + gap;
+    std::vector<png_byte> pixels(static_cast<std::size_t>(width * height * 3), 255);
+    for (std::int64_t y = 0; y < height; ++y)
+        for (std::int64_t x = 0; x < width; ++x) {
+            if (gap > 0 && (x % tile == 0 || y % tile == 0)) continue;
+            const colour c = colour_of(map.at(y / tile, x / tile));
+            png_byte *pixel = pixels.data() + (y * width + x) * 3;
+            pixel[0] = c.red;
+            pixel[1] = c.green;
+            pixel[2] = c.blue;
+        }
+    png_image image{};
+    image.version = PNG_IMAGE_VERSION;
+    image.format = PNG_FORMAT_RGB;
+    image.width = static_cast<png_uint_32>(width);
+    image.height = static_cast<png_uint_32>(height);
+    if (png_image_write_to_file(&image, path.c_str(), 0, pixels.data(), 0, nullptr) == 0)
+        throw std::runtime_error(fmt::format("explain: cannot write '{}': {}", path, image.message));
+}
+
+}  // namespace heed::runner

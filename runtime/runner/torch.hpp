@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// PyTorch's scaled_dot_product_attention on the same tensors, timed in a Python process of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "problem.hpp"
+
+namespace heed::runner {
+
+/// How scaled_dot_product_attention can compute a problem.
+struct torch_equivalent {
+    enum class kind { none, dense, causal, boolean_mask, additive_mask };
+    kind how = kind::none;
+    std::string why_not;              ///< for `none`
+    std::int64_t mask_batch = 1, mask_heads = 1;
+    std::vector<std::uint8_t> mask;   ///< (mask_batch, mask_heads, q_len, kv_len), true where the pair attends
+    std::vector<float> bias;          ///< the same shape, added to the scores; -inf where the pair does not attend
+};
+
+/// Decides from the readings alone: `is_causal` where q_len == kv_len and the mask is the lower triangle, a mask otherwise.
+torch_equivalent find_torch_equivalent(const problem &of);
+
+/// A Python process with PyTorch.
+class torch_process {
+  public:
+    /// Starts `python` (a name or a path). Throws std::runtime_error that says what is missing.
+    explicit torch_process(const std::string &python);
+    ~torch_process();
+    torch_process(const torch_process &) = delete;
+    torch_process &operator=(const torch_process &) = delete;
+
+    const std::string &version() const { return version_; }
+
+    /// Hands the tensors over and returns the number by which the problem is called later. The first call warms up; where
+    /// groups share keys, the faster of `enable_gqa` and expanded keys is taken.
+    int load(const problem &of, const torch_equivalent &how);
+    /// Seconds of `calls` calls, each timed in the process.
+    std::vector<double> time(int problem, int threads, int calls);
+    /// The result, (batch, heads, q_len, value_dim) row-major.
+    std::vector<float> result(int problem, std::size_t count);
+    void unload(int problem);
+
+  private:
+    nlohmann::json ask(const nlohmann::json &command);
+    nlohmann::json answer();
+    std::string file(const std::string &name) const { return folder_ + "/" + name; }
+    void stop();
+
+    std::string python_, version_, folder_;
+    pid_t process_ = -1;
+    std::FILE *commands_ = nullptr;
+    std::FILE *answers_ = nullptr;
+    int problems_ = 0;
+};
+
+}  // namespace heed::runner

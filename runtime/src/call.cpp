@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+#include <new>
+
+#include <heed/untyped_call.hpp>
+
+#include "argument_check.hpp"
+#include "call_context.hpp"
+#include "kernel_call.hpp"
+#include "thread_pool.hpp"
+
+namespace heed {
+
+void run(const call_arguments &arguments) {
+    if (arguments.variant == nullptr) {
+        throw invalid_argument_error("heed: the call has no variant");
+    }
+    const variant_description &variant = *arguments.variant;
+    try {
+        const kernel_description &kernel = choose_kernel(variant, arguments.isa);
+        const detail::checked_call call = detail::check_arguments(arguments, kernel.type);
+        detail::call_context context;
+        context.thread_limit = detail::thread_limit(arguments.threads);
+        if (call.sizes.batch == 0 || call.sizes.q_len == 0) {
+            return;
+        }
+        detail::install_halide_hooks();
+        const detail::context_scope scope(&context);
+        detail::call_kernel(variant, kernel, call, arguments.inputs, context);
+    } catch (const std::bad_alloc &) {
+        throw out_of_memory_error("heed: out of memory");
+    }
+}
+
+status try_run(const call_arguments &arguments) noexcept {
+    const auto report = [](status_code code, const error &failure) noexcept {
+        try {
+            return status(code, failure.what());
+        } catch (...) {
+            return status(code, {});
+        }
+    };
+    try {
+        run(arguments);
+        return {};
+    } catch (const invalid_argument_error &failure) {
+        return report(status_code::invalid_argument, failure);
+    } catch (const unsupported_error &failure) {
+        return report(status_code::unsupported, failure);
+    } catch (const kernel_error &failure) {
+        return report(status_code::kernel_failed, failure);
+    } catch (const error &failure) {
+        return report(status_code::out_of_memory, failure);
+    } catch (...) {
+        return status(status_code::out_of_memory, {});
+    }
+}
+
+}  // namespace heed

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// From checked arguments to calls of the compiled kernel. Halide counts strides and offsets in 32 bits; where a tensor
+// reaches further, the kernel runs once per batch, or once per batch and group, on the part concerned.
+#pragma once
+
+#include "argument_check.hpp"
+#include "call_context.hpp"
+
+namespace heed::detail {
+
+/// Throws invalid_argument_error before anything is written, kernel_error, out_of_memory_error or std::bad_alloc.
+void call_kernel(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
+                 const tensor *inputs, call_context &context);
+
+}  // namespace heed::detail

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// Kernel libraries without generated kernels: naive loops behind the argument convention of heed/kernel_table.hpp. One
+// does all it should; the others each make one mistake that `verify` must find.
+#pragma once
+
+#include <heed/kernel_table.hpp>
+
+#include <string>
+
+namespace fakes {
+
+enum class mistake {
+    none,
+    forgets_last_key,     ///< of each call with more keys than a tile
+    multiplies_by_mask,   ///< NaN in a masked key reaches the result
+    writes_past_row,      ///< one element after each row of the output
+    reads_past_keys,      ///< one key more than there is
+    wrong_log_sum_exp,    ///< base 2 instead of e
+    skips_row,            ///< leaves the last row unwritten
+    imprecise,            ///< relative error of 1e-5
+    reports_error         ///< returns a status other than 0
+};
+
+/// Variants `plain` (dense, 2 heads), `causal` (4 heads, 2 groups), `padded` (i32 input, sink), `biased` (f32 inputs of
+/// rank 0 and 2, value_dim different from head_dim, a mask that the range reading cannot tell).
+const heed::kernel_library &library(mistake what);
+
+}  // namespace fakes

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+
+#include <heed/isa.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "fake_control.hpp"
+#include "problem.hpp"
+
+namespace {
+
+class environment_variable {
+  public:
+    environment_variable(const char *name, const char *value) : name_(name) { setenv(name, value, 1); }
+    ~environment_variable() { unsetenv(name_); }
+    environment_variable(const environment_variable &) = delete;
+    environment_variable &operator=(const environment_variable &) = delete;
+
+  private:
+    const char *name_;
+};
+
+const char *best_of_this_cpu() {
+    for (const char *name : heed::isa_names) {
+        if (heed::isa_available(name)) {
+            return name;
+        }
+    }
+    return "none";
+}
+
+std::string kernel_that_ran(problem &p, const char *isa = nullptr) {
+    control.reset();
+    models::mha(p.query, p.key, p.value, p.output, {{}, 1, isa});
+    CHECK(p.error(false) < 1e-6);
+    return control.isa.load();
+}
+
+std::string refusal(const heed::variant_description &variant, const char *isa) {
+    try {
+        (void)heed::choose_kernel(variant, isa);
+    } catch (const heed::unsupported_error &error) {
+        return error.what();
+    }
+    return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("which levels there are") {
+    CHECK(heed::isa_available("x86_64"));
+    CHECK_FALSE(heed::isa_available("sse9"));
+    CHECK_FALSE(heed::isa_available(""));
+    CHECK_FALSE(heed::isa_available(nullptr));
+    CHECK(std::string(heed::isa_names[0]) == "avx512");
+    // A level includes the lower ones.
+    CHECK((!heed::isa_available("avx512") || heed::isa_available("avx2")));
+}
+
+TEST_CASE("the best level is chosen") {
+    const control_scope scope;
+    problem p = problem::mha(1, 3, 3);
+    CHECK(kernel_that_ran(p) == best_of_this_cpu());
+    CHECK(kernel_that_ran(p, "") == best_of_this_cpu());
+}
+
+TEST_CASE("a level is forced") {
+    const control_scope scope;
+    problem p = problem::mha(1, 3, 3);
+    for (const char *name : heed::isa_names) {
+        if (heed::isa_available(name)) {
+            CHECK(kernel_that_ran(p, name) == name);
+            const environment_variable forced("HEED_ISA", name);
+            CHECK(kernel_that_ran(p) == name);
+            CHECK(kernel_that_ran(p, "x86_64") == "x86_64");  // the option counts more
+        }
+    }
+}
+
+TEST_CASE("levels that cannot be had") {
+    const heed::variant_description &mha = fake_kernels.variants[1];
+    heed::variant_description small = mha;
+    small.kernels = mha.kernels + 2;
+    small.kernel_count = 1;
+    CHECK(refusal(small, "sse9") ==
+          "mha: instruction set \"sse9\" (option 'isa' of the call) is not the name of an instruction set. Names: "
+          "avx512, avx2, x86_64; in the library: x86_64; usable here: x86_64. Fix: choose a usable one, or none to get "
+          "the best.");
+    if (heed::isa_available("avx2")) {
+        CHECK(refusal(small, "avx2") ==
+              "mha: instruction set \"avx2\" (option 'isa' of the call) is not among the targets that the library was "
+              "built for. Names: avx512, avx2, x86_64; in the library: x86_64; usable here: x86_64. Fix: choose a "
+              "usable one, or none to get the best.");
+        const environment_variable forced("HEED_ISA", "avx2");
+        CHECK(refusal(small, nullptr).find("\"avx2\" (environment variable HEED_ISA)") != std::string::npos);
+    }
+    if (!heed::isa_available("avx512")) {
+        CHECK(refusal(mha, "avx512").find("is not supported by this CPU") != std::string::npos);
+    }
+    heed::variant_description none = mha;
+    none.kernel_count = 0;
+    CHECK(refusal(none, nullptr)
+              .find("mha: this CPU cannot run any kernel of the library. In the library: none; this "
+                    "CPU has: ") == 0);
+
+    problem p = problem::mha(1, 3, 3);
+    const heed::status status = models::mha.try_run(p.query, p.key, p.value, p.output, {p.log_sum_exp, 0, "sse9"});
+    CHECK(status.code() == heed::status_code::unsupported);
+    CHECK(p.nothing_written());
+}
