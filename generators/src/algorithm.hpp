@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "variant_source.hpp"
+#include <heed/variant_source.hpp>
 
 namespace heed::generators {
 

@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: MIT
 #include "schedule_cpu_prefill.hpp"
 
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
 namespace heed::generators {
 
 using Halide::Func;
+using Halide::Partition;
 using Halide::RVar;
 using Halide::TailStrategy;
+using Halide::Target;
 using Halide::Var;
+
+const std::vector<std::string> &prefill_isas() {
+    static const std::vector<std::string> names{"avx512", "avx2", "x86_64"};
+    return names;
+}
+
+std::string prefill_isa(const Target &target) {
+    if (target.arch == Target::X86 && target.bits == 64) {
+        if (target.has_feature(Target::AVX512_Skylake)) return "avx512";
+        if (target.has_feature(Target::AVX2) && target.has_feature(Target::FMA)) return "avx2";
+        return "x86_64";
+    }
+    throw std::invalid_argument("no schedule for target '" + target.to_string() +
+                                "': Heed has kernels for x86-64, with avx512_skylake, with avx2-fma, or with neither");
+}
+
+prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa) {
+    // Accumulators of the register tile, plus operands, fill the vector registers: 32 with AVX-512, else 16. The tile of
+    // scores and its weights stay in the first-level cache or just above it.
+    prefill_tiles tiles;
+    if (isa == "avx512") {
+        tiles = {{.rows = 64, .keys = 128, .columns = 4}, {.lanes = 16, .query_vectors = 4, .keys = 4}};
+    } else if (isa == "avx2") {
+        tiles = {{.rows = 48, .keys = 128, .columns = 4}, {.lanes = 8, .query_vectors = 3, .keys = 4}};
+    } else {
+        tiles = {{.rows = 48, .keys = 128, .columns = 4}, {.lanes = 4, .query_vectors = 3, .keys = 4}};
+    }
+    tiles.tile.heads_per_tile = std::gcd(tiles.tile.rows, variant.heads / variant.groups);
+    return tiles;
+}
 
 void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) {
     const int lanes = registers.lanes;
@@ -37,7 +73,8 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     a.output.reorder(a.dim, a.head_in_group, a.position, query_block, head_block, a.group, a.batch);
     a.log_sum_exp.reorder(a.head_in_group, a.position, query_block, head_block, a.group, a.batch);
     for (Func result : {a.output, a.log_sum_exp}) {
-        result.rename(query_block, task).parallel(task).partition(task, Halide::Partition::Never);
+        result.rename(query_block, task).parallel(task).partition(task, Partition::Never);
+        result.parallel(head_block).parallel(a.group).parallel(a.batch);
     }
     a.output.vectorize(a.dim, std::min(lanes, value_dim), TailStrategy::GuardWithIf);
     a.log_sum_exp.compute_with(a.output, task);
@@ -58,8 +95,8 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .vectorize(a.row, lanes)
         .unroll(a.row)
         .unroll(slot)
-        .partition(step, Halide::Partition::Never)
-        .partition(slot_outer, Halide::Partition::Always);
+        .partition(step, Partition::Never)
+        .partition(slot_outer, Partition::Always);
 
     a.score.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, a.tile.keys + 16)
         .tile(a.row, a.key_in_tile, row_outer, key_outer, a.row, a.key_in_tile, register_rows, registers.keys, TailStrategy::RoundUp)

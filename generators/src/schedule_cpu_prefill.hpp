@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: MIT
 //
-// The schedule for many queries on a CPU.
+// The schedule for many queries on a CPU, and the tiles that it wants on each instruction set.
 #pragma once
 
 #include "algorithm.hpp"
 
 namespace heed::generators {
 
-/// What the schedule needs to know of an instruction set.
+/// Tile of the two matrix products that is held in vector registers.
 struct register_tile {
     int lanes;          ///< floats in a vector
-    int query_vectors;  ///< vectors of queries held in registers
-    int keys;           ///< keys (scores) or value columns (weighted values) held beside them
+    int query_vectors;  ///< vectors of query rows
+    int keys;           ///< keys of the scores beside them; value columns of the weighted values are tile_shape::columns
 };
+
+struct prefill_tiles {
+    tile_shape tile;
+    register_tile registers;
+};
+
+/// Instruction sets with a schedule, the best first, by the names of the kernel table.
+const std::vector<std::string> &prefill_isas();
+
+/// The instruction set that a target belongs to. Throws std::invalid_argument if none does.
+std::string prefill_isa(const Halide::Target &target);
+
+prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa);
 
 void schedule_cpu_prefill(softmax_attention &attention, const register_tile &registers);
 

@@ -30,9 +30,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-double seconds_since(clock::time_point begin) {
-    return std::chrono::duration<double>(clock::now() - begin).count();
-}
+double seconds_since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }
 
 int core_count() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
@@ -67,13 +65,15 @@ class timed_problem {
   public:
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
-          problem_(make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, 1, options.constants})),
+          problem_(
+              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, 1, options.constants})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes())) {
         for (const kernel_description *kernel : timed_kernels(variant, options.isas))
             for (const int threads : thread_counts(options))
-                kernels_.push_back({kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}});
+                kernels_.push_back(
+                    {kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}});
     }
     timed_problem(const timed_problem &) = delete;
     timed_problem &operator=(const timed_problem &) = delete;
@@ -99,7 +99,8 @@ class timed_problem {
     void load_into(torch_process &torch) {
         const torch_equivalent how = find_torch_equivalent(problem_);
         if (how.how == torch_equivalent::kind::none) {
-            fmt::print(stderr, "{}: not compared with scaled_dot_product_attention: {}\n", problem_.variant->name, how.why_not);
+            fmt::print(stderr, "{}: not compared with scaled_dot_product_attention: {}\n", problem_.variant->name,
+                       how.why_not);
             return;
         }
         torch_problem_ = torch.load(problem_, how);
@@ -135,10 +136,20 @@ class timed_problem {
 
     void report(std::vector<bench_record> &records) const {
         for (const timed_kernel &timed : kernels_) {
-            bench_record record{problem_.variant, timed.kernel, problem_.sizes, timed.threads, timed.seconds.count(), pairs_,
-                                static_cast<double>(pairs_) * flops_per_pair(*problem_.variant), key_value_bytes(),
-                                timed.seconds.smallest(), timed.seconds.median(),
-                                fma_peaks_.at({timed.kernel->isa, timed.threads}), read_peaks_.at(timed.threads), {}, {},
+            bench_record record{problem_.variant,
+                                timed.kernel,
+                                problem_.sizes,
+                                timed.threads,
+                                timed.seconds.count(),
+                                pairs_,
+                                static_cast<double>(pairs_) * flops_per_pair(*problem_.variant),
+                                key_value_bytes(),
+                                timed.seconds.smallest(),
+                                timed.seconds.median(),
+                                fma_peaks_.at({timed.kernel->isa, timed.threads}),
+                                read_peaks_.at(timed.threads),
+                                {},
+                                {},
                                 timed.extra_bytes};
             if (!timed.torch_seconds.empty()) {
                 record.torch_min_s = timed.torch_seconds.smallest();
@@ -172,13 +183,15 @@ class timed_problem {
                         if (std::isnan(theirs) && ours == 0.0) continue;
                         largest = std::max(largest, std::fabs(ours));
                         const double off = std::fabs(ours - theirs);
-                        difference = std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(difference, off);
+                        difference =
+                            std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(difference, off);
                     }
         const double allowed = (options_.scores == score_kind::peaked ? 1e-2 : 1e-4) * largest;
         if (difference <= allowed) return;
-        throw std::runtime_error(fmt::format("bench --against-torch: {}: PyTorch's result differs by {:.1e}, the largest "
-                                             "value is {:.1e}",
-                                             name(), difference, largest));
+        throw std::runtime_error(
+            fmt::format("bench --against-torch: {}: PyTorch's result differs by {:.1e}, the largest "
+                        "value is {:.1e}",
+                        name(), difference, largest));
     }
 
     const bench_options &options_;
@@ -203,7 +216,8 @@ std::vector<call_sizes> timed_sizes(const bench_options &options) {
 }
 
 double tensor_bytes(const variant_description &variant, const call_sizes &sizes) {
-    const double queries = static_cast<double>(sizes.q_len) * variant.heads, keys = static_cast<double>(sizes.kv_len) * variant.groups;
+    const double queries = static_cast<double>(sizes.q_len) * variant.heads,
+                 keys = static_cast<double>(sizes.kv_len) * variant.groups;
     return static_cast<double>(sizes.batch) * (queries + keys) * (variant.head_dim + variant.value_dim) * sizeof(float);
 }
 
@@ -285,8 +299,8 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
     constexpr int warm_up_calls = 1000, calls_per_round = 5000;
     text_table table({"variant", "isa", "threads", "min of a round (us)", "median of the rounds (us)"});
     for (const variant_description *variant : select_variants(library, options.names)) {
-        const problem tiny = make_problem(*variant, {1, 1, 1}, {arrangement::row_major, options.scores,
-                                                                integer_fill::lengths, 1, options.constants});
+        const problem tiny = make_problem(
+            *variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, 1, options.constants});
         const results into = make_results(tiny, arrangement::row_major);
         for (const kernel_description *kernel : timed_kernels(*variant, options.isas))
             for (const int threads : thread_counts(options)) {
@@ -299,7 +313,8 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
                     seconds.add(seconds_since(begin) / calls_per_round);
                 }
                 table.add({variant->name, kernel->isa, fmt::format("{}", threads),
-                           fmt::format("{:.2f}", seconds.smallest() * 1e6), fmt::format("{:.2f}", seconds.median() * 1e6)});
+                           fmt::format("{:.2f}", seconds.smallest() * 1e6),
+                           fmt::format("{:.2f}", seconds.median() * 1e6)});
             }
     }
     fmt::print("One query, one key, batch 1; the mean of {} calls a round.\n{}", calls_per_round, table.text());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// `bench`: how fast kernels are, as a share of what this machine can do and beside PyTorch, all measured in the same run.
+// `bench`: how fast kernels are, as a share of what this machine can do and beside PyTorch, all measured in the same
+// run.
 #pragma once
 
 #include <heed/kernel_table.hpp>

@@ -50,17 +50,28 @@ json fields(const bench_record &record) {
 
 template <typename Member>
 bool any(const std::vector<bench_record> &records, const Member &member) {
-    return std::any_of(records.begin(), records.end(), [&](const auto &record) { return (record.*member).has_value(); });
+    return std::any_of(records.begin(), records.end(),
+                       [&](const auto &record) { return (record.*member).has_value(); });
 }
 
 }  // namespace
 
 std::string bench_table(const std::vector<bench_record> &records) {
     const bool torch = any(records, &bench_record::torch_min_s), memory = any(records, &bench_record::extra_bytes);
-    std::vector<std::string> header{"variant",        "schedule",      "isa",        "batch",
-                                    "q_len",          "kv_len",        "threads",    "min (ms)",
-                                    "median (ms)",    "GFLOP/s",       "FMA peak (GFLOP/s)", "of FMA peak (%)",
-                                    "K+V read (GB/s)", "of read peak (%)"};
+    std::vector<std::string> header{"variant",
+                                    "schedule",
+                                    "isa",
+                                    "batch",
+                                    "q_len",
+                                    "kv_len",
+                                    "threads",
+                                    "min (ms)",
+                                    "median (ms)",
+                                    "GFLOP/s",
+                                    "FMA peak (GFLOP/s)",
+                                    "of FMA peak (%)",
+                                    "K+V read (GB/s)",
+                                    "of read peak (%)"};
     if (torch) header.insert(header.end(), {"PyTorch min (ms)", "PyTorch / Heed (x)"});
     if (memory) header.emplace_back("extra memory (MiB)");
     text_table table(header);

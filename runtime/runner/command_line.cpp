@@ -2,12 +2,15 @@
 #include <heed/runner.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <stdexcept>
 
 #include "bench.hpp"
 #include "commands.hpp"
@@ -48,7 +51,8 @@ void add_list(CLI::App &app, const kernel_library &library, int &status) {
 
 void add_explain(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand(
-        "explain", "Formula, arguments, the tiles that a call runs, executed against dense FLOPs, arithmetic intensity");
+        "explain",
+        "Formula, arguments, the tiles that a call runs, executed against dense FLOPs, arithmetic intensity");
     auto options = std::make_shared<explain_options>();
     command->add_option("name", options->name, "Variant")->required();
     command->add_option("--q", options->q_len, "Queries")->check(CLI::Range(1, 1 << 20))->capture_default_str();
@@ -72,19 +76,26 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("verify", "Checks every kernel against double precision");
     command->description(
         "Checks kernels against attention in double precision, computed from the declaration pair by pair.\n"
-        "The bar is an error of 2e-6 of the largest output, or 4 f32 roundings of the row's scores where that is more.\n"
-        "Shapes, with T rows and K keys a tile (T also divided by the heads that share it): q_len 0, 1, T-1, T, T+1, 3T\n"
-        "against K+1 keys; kv_len 0, 1, K-1, K, K+1, 2K, 3K, 3K+1 against T+1 queries; equal lengths 1, 2, T, K-1, K, K+1,\n"
-        "3T; few queries on many keys and the reverse. Not their full cross product; every third shape has a batch of 2.\n"
-        "Each shape: on every thread count; in memory that is length-major, packed, padded or reversed (in turns), with NaN\n"
+        "The bar is an error of 2e-6 of the largest output, or 4 f32 roundings of the row's scores where that is "
+        "more.\n"
+        "Shapes, with T rows and K keys a tile (T also divided by the heads that share it): q_len 0, 1, T-1, T, T+1, "
+        "3T\n"
+        "against K+1 keys; kv_len 0, 1, K-1, K, K+1, 2K, 3K, 3K+1 against T+1 queries; equal lengths 1, 2, T, K-1, K, "
+        "K+1,\n"
+        "3T; few queries on many keys and the reverse. Not their full cross product; every third shape has a batch of "
+        "2.\n"
+        "Each shape: on every thread count; in memory that is length-major, packed, padded or reversed (in turns), "
+        "with NaN\n"
         "and inf in every key and value that no query of the group sees; with a NaN in one key that some rows see.\n"
-        "Two tiles: keys and values broadcast with stride 0; scores of magnitude 100s.\n"
+        "Two tiles: keys and values broadcast with stride 0; scores of magnitude 100s; all scores near -2^17.\n"
         "Outputs lie among a pattern that must stay, all memory ends at an unreadable page.\n"
-        "Inputs of the variant: f32 uniform in [-1, 1]; i32 in turns uniform in [0, kv_len], in [0, 3], and 0 or kv_len.\n"
+        "Inputs of the variant: f32 uniform in [-1, 1]; i32 in turns uniform in [0, kv_len], in [0, 3], and 0 or "
+        "kv_len.\n"
         "Problems of more than 2 million pairs are checked on sampled heads and rows, those at tile edges always.");
     auto options = std::make_shared<verify_options>();
     command->add_option("names", options->names, "Variants; default: all");
-    command->add_option("--isa", options->isas, "Instruction sets; default: all that this machine runs")->delimiter(',');
+    command->add_option("--isa", options->isas, "Instruction sets; default: all that this machine runs")
+        ->delimiter(',');
     command->add_option("--threads", options->threads, "Thread counts; default: 1,2")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
@@ -96,10 +107,14 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
 void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("bench", "Times kernels beside what this machine can do");
     command->description(
-        "Times kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, and with\n"
-        "--against-torch PyTorch, one after another in each of several rounds. All variants and lengths whose tensors fit\n"
-        "1 GiB together share the rounds. GFLOP/s counts 2 * (head_dim + value_dim) per pair that attends; peaks are the\n"
-        "best of the run, shares use the fastest call. Inputs of the variant: f32 uniform in [-1, 1], i32 in [0, kv_len].");
+        "Times kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, and "
+        "with\n"
+        "--against-torch PyTorch, one after another in each of several rounds. All variants and lengths whose tensors "
+        "fit\n"
+        "1 GiB together share the rounds. GFLOP/s counts 2 * (head_dim + value_dim) per pair that attends; peaks are "
+        "the\n"
+        "best of the run, shares use the fastest call. Inputs of the variant: f32 uniform in [-1, 1], i32 in [0, "
+        "kv_len].");
     auto options = std::make_shared<bench_options>();
     auto overhead = std::make_shared<bool>(false), peaked = std::make_shared<bool>(false);
     command->add_option("names", options->names, "Variants; default: all");
@@ -119,7 +134,8 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
         ->check(CLI::Range(0.0, 60.0))
         ->capture_default_str();
     const std::map<std::string, score_kind> kinds{{"ordinary", score_kind::ordinary}, {"peaked", score_kind::peaked}};
-    command->add_option("--scores", options->scores, "ordinary: variance 1; peaked: magnitude 100s, most weights vanish")
+    command
+        ->add_option("--scores", options->scores, "ordinary: variance 1; peaked: magnitude 100s, most weights vanish")
         ->transform(CLI::CheckedTransformer(kinds));
     const std::map<std::string, arrangement> layouts{{"row_major", arrangement::row_major},
                                                      {"length_major", arrangement::length_major},
@@ -129,9 +145,10 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     auto constants = add_constants(*command);
     command->add_option("--json", options->json_file, "Write the records as JSON");
     command->add_option("--csv", options->csv_file, "Write the records as CSV");
-    command->add_flag("--memory", options->memory,
-                      "Largest resident memory during the first call, beyond the tensors; later kernels of the same run "
-                      "reuse what earlier ones took");
+    command->add_flag(
+        "--memory", options->memory,
+        "Largest resident memory during the first call, beyond the tensors; later kernels of the same run "
+        "reuse what earlier ones took");
     command->add_flag("--overhead", *overhead, "Time of a call with one query and one key instead");
     command->add_flag("--against-torch", options->against_torch, "Also time PyTorch's scaled_dot_product_attention");
     command->add_option("--python", options->python, "Python with PyTorch")->capture_default_str();
@@ -140,6 +157,16 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
         if (options->lengths.empty() && options->q_lens.empty()) options->lengths = {1024};
         status = *overhead ? bench_overhead(library, *options) : bench(library, *options);
     });
+}
+
+// CLI11 would say that a command is missing, and not which one it does not know.
+void check_command(const CLI::App &app, const std::string &name) {
+    std::vector<std::string> names;
+    for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+        names.push_back(command->get_name());
+    if (std::find(names.begin(), names.end(), name) == names.end())
+        throw std::invalid_argument(
+            fmt::format("there is no command '{}'; there are: {}", name, fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -155,6 +182,7 @@ int run_command_line(const kernel_library &library, int argc, char **argv) {
     add_verify(app, library, status);
     add_bench(app, library, status);
     try {
+        if (argc > 1 && argv[1][0] != '-') check_command(app, argv[1]);
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
         return app.exit(error);

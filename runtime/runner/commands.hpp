@@ -21,7 +21,7 @@ struct explain_options {
     std::int64_t batch_entry = 0;
     std::string isa;  ///< kernel whose tiles are shown; empty: the first of the table
     std::string png;
-    int width = 64;  ///< largest number of characters of the map
+    int width = 64;                           ///< largest number of characters of the map
     std::map<std::string, double> constants;  ///< inputs set to one number
 };
 

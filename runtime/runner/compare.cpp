@@ -14,7 +14,8 @@ std::string index_text(const row_address &address) {
     return fmt::format("{}, {}, {}", address.batch, address.head, address.row);
 }
 
-// The error of one number that should be `expected`, as a multiple of `unit`. Infinite if only one of both is NaN or inf.
+// The error of one number that should be `expected`, as a multiple of `unit`. Infinite if only one of both is NaN or
+// inf.
 double error_of(double actual, double expected, double unit) {
     if (std::isnan(actual) || std::isnan(expected))
         return std::isnan(actual) == std::isnan(expected) ? 0.0 : std::numeric_limits<double>::infinity();
@@ -32,7 +33,8 @@ std::string check_tensor(const tensor &written, const char *name) {
                 for (std::int64_t d = 0; d < columns; ++d) {
                     const float *element = written.row(b, h, i) + d;
                     inside[static_cast<std::size_t>(element - written.all())] = true;
-                    if (is_untouched(*element)) return fmt::format("{}[{}, {}, {}, {}] was not written", name, b, h, i, d);
+                    if (is_untouched(*element))
+                        return fmt::format("{}[{}, {}, {}, {}] was not written", name, b, h, i, d);
                 }
     for (std::size_t i = 0; i < inside.size(); ++i)
         if (!inside[i] && !is_untouched(written.all()[i]))
@@ -66,7 +68,8 @@ comparison compare(const problem &of, const results &actual, const expectation &
         const float *row = actual.output.row(address.batch, address.head, address.row);
         for (int d = 0; d < columns; ++d) {
             const double value =
-                sees_nan ? std::nan("") : expected.values[r * static_cast<std::size_t>(columns) + static_cast<std::size_t>(d)];
+                sees_nan ? std::nan("")
+                         : expected.values[r * static_cast<std::size_t>(columns) + static_cast<std::size_t>(d)];
             const double error = error_of(row[d], value, nothing_visible ? 0.0 : expected.largest);
             note(error, allowed, result.output_error, [&] {
                 return fmt::format("output[{}, {}] is {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",

@@ -13,7 +13,9 @@ namespace {
 // The readings give numbers. Three probes with sizes that no declaration contains tell a constant from an extent that
 // follows batch, q_len or kv_len.
 std::string extent_text(const variant_description &variant, int input, int dimension) {
-    const call_sizes probes[] = {{100'003, 200'003, 300'007}, {100'019, 200'003, 300'007}, {100'003, 200'017, 300'007},
+    const call_sizes probes[] = {{100'003, 200'003, 300'007},
+                                 {100'019, 200'003, 300'007},
+                                 {100'003, 200'017, 300'007},
                                  {100'003, 200'003, 300'023}};
     std::int64_t extents[4];
     for (int i = 0; i < 4; ++i) {

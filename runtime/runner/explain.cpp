@@ -49,9 +49,10 @@ void print_work(const variant_description &variant, const call_sizes &sizes, con
     fmt::print("{}\n", table.text());
     fmt::print("tiles: {} empty (not run), {} mixed (run with the mask), {} full (run without the mask)\n", tiles.empty,
                tiles.mixed, tiles.full);
-    fmt::print("memory: {:.4g} MB for query, key, value and output, each once; arithmetic intensity {:.4g} FLOP/byte of the "
-               "visible pairs\n",
-               bytes * 1e-6, seen * per_pair / bytes);
+    fmt::print(
+        "memory: {:.4g} MB for query, key, value and output, each once; arithmetic intensity {:.4g} FLOP/byte of the "
+        "visible pairs\n",
+        bytes * 1e-6, seen * per_pair / bytes);
 }
 
 }  // namespace
@@ -60,32 +61,28 @@ int explain(const kernel_library &library, const explain_options &options) {
     const variant_description &variant = *select_variants(library, {options.name}).front();
     const kernel_description &kernel = explained_kernel(variant, options.isa);
     if (options.head < 0 || options.head >= variant.heads)
-        throw std::invalid_argument(fmt::format("explain: --head {}: {} has heads 0 to {}", options.head, variant.name,
-                                                variant.heads - 1));
+        throw std::invalid_argument(
+            fmt::format("explain: --head {}: {} has heads 0 to {}", options.head, variant.name, variant.heads - 1));
     if (options.batch_entry < 0 || options.batch_entry >= options.batch)
         throw std::invalid_argument(
             fmt::format("explain: --entry {}: the batch is {}", options.batch_entry, options.batch));
     const call_sizes sizes{options.batch, options.q_len, options.kv_len};
     const input_tables inputs(variant, sizes, integer_fill::lengths, 1, options.constants);
 
+    const tile_map map = make_tile_map(variant, kernel, sizes, options.batch_entry, options.head, inputs.reader());
+    if (!options.png.empty()) write_tile_picture(map, options.png);
+
     fmt::print("{}\n{}\n", variant.name, indented(variant.formula));
     print_arguments(variant);
-    const tile_map map =
-        make_tile_map(variant, kernel, sizes, options.batch_entry, options.head, inputs.reader());
     fmt::print("\nkernel {}: tiles of {} rows x {} keys{}\n", kernel.name, map.rows_per_tile, map.keys_per_tile,
-               variant.heads > variant.groups
-                   ? fmt::format(" of each of the {} heads of a group", variant.heads / variant.groups)
-                   : "");
-    fmt::print("batch {}, q_len {}, kv_len {}; head {} of batch entry {}; queries down, keys to the right; . empty, / mixed, "
-               "# full\n\n{}\n",
-               sizes.batch, sizes.q_len, sizes.kv_len, options.head, options.batch_entry,
-               tile_text(map, options.width));
+               map.heads_per_tile > 1 ? fmt::format(" of each of {} heads", map.heads_per_tile) : "");
+    fmt::print(
+        "batch {}, q_len {}, kv_len {}; head {} of batch entry {}; queries down, keys to the right; . empty, / mixed, "
+        "# full\n\n{}\n",
+        sizes.batch, sizes.q_len, sizes.kv_len, options.head, options.batch_entry, tile_text(map, options.width));
     print_work(variant, sizes, count_tiles(variant, kernel, sizes, inputs.reader()),
                count_visible_pairs(variant, sizes, inputs.reader()));
-    if (!options.png.empty()) {
-        write_tile_picture(map, options.png);
-        fmt::print("wrote {}\n", options.png);
-    }
+    if (!options.png.empty()) fmt::print("wrote {}\n", options.png);
     return 0;
 }
 

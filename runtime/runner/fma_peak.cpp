@@ -11,21 +11,22 @@ namespace heed::runner {
 
 namespace {
 
-// The loops are written out: compilers differ in whether they keep twelve accumulators in registers. Twelve chains hide the
-// latency (4 cycles, two units). Values converge to a small number, so no operand is ever subnormal.
+// The loops are written out: compilers differ in whether they keep twelve accumulators in registers. Twelve chains hide
+// the latency (4 cycles, two units). Values converge to a small number, so no operand is ever subnormal.
 constexpr int chains = 12;
 
-#define HEED_TWELVE(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
-#define HEED_CLOBBERED                                                                                                  \
-    "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
-        "xmm14", "xmm15"
+#define HEED_TWELVE(step) \
+    step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
+#define HEED_CLOBBERED                                                                                               \
+    "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
+        "xmm13", "xmm14", "xmm15"
 constexpr float half = 0.5f, quarter = 0.25f;
 
 #define HEED_START(i) "vmovaps %%zmm15, %%zmm" #i "\n"
 #define HEED_STEP(i) "vfmadd213ps %%zmm15, %%zmm14, %%zmm" #i "\n"
 __attribute__((target("avx512f"))) void multiply_add_avx512(long steps) {
-    asm volatile("vbroadcastss %1, %%zmm14\n vbroadcastss %2, %%zmm15\n" HEED_TWELVE(HEED_START)
-                 "1:\n" HEED_TWELVE(HEED_STEP) "dec %0\n jnz 1b\n vzeroupper\n"
+    asm volatile("vbroadcastss %1, %%zmm14\n vbroadcastss %2, %%zmm15\n" HEED_TWELVE(HEED_START) "1:\n" HEED_TWELVE(
+                     HEED_STEP) "dec %0\n jnz 1b\n vzeroupper\n"
                  : "+r"(steps)
                  : "m"(half), "m"(quarter)
                  : HEED_CLOBBERED);
@@ -36,8 +37,8 @@ __attribute__((target("avx512f"))) void multiply_add_avx512(long steps) {
 #define HEED_START(i) "vmovaps %%ymm15, %%ymm" #i "\n"
 #define HEED_STEP(i) "vfmadd213ps %%ymm15, %%ymm14, %%ymm" #i "\n"
 __attribute__((target("avx2,fma"))) void multiply_add_avx2(long steps) {
-    asm volatile("vbroadcastss %1, %%ymm14\n vbroadcastss %2, %%ymm15\n" HEED_TWELVE(HEED_START)
-                 "1:\n" HEED_TWELVE(HEED_STEP) "dec %0\n jnz 1b\n vzeroupper\n"
+    asm volatile("vbroadcastss %1, %%ymm14\n vbroadcastss %2, %%ymm15\n" HEED_TWELVE(HEED_START) "1:\n" HEED_TWELVE(
+                     HEED_STEP) "dec %0\n jnz 1b\n vzeroupper\n"
                  : "+r"(steps)
                  : "m"(half), "m"(quarter)
                  : HEED_CLOBBERED);
@@ -49,11 +50,12 @@ __attribute__((target("avx2,fma"))) void multiply_add_avx2(long steps) {
 #define HEED_START(i) "movaps %%xmm15, %%xmm" #i "\n"
 #define HEED_STEP(i) "mulps %%xmm14, %%xmm" #i "\n addps %%xmm15, %%xmm" #i "\n"
 void multiply_add_sse(long steps) {
-    asm volatile("movss %1, %%xmm14\n shufps $0, %%xmm14, %%xmm14\n movss %2, %%xmm15\n shufps $0, %%xmm15, %%xmm15\n" HEED_TWELVE(
-                     HEED_START) "1:\n" HEED_TWELVE(HEED_STEP) "dec %0\n jnz 1b\n"
-                 : "+r"(steps)
-                 : "m"(half), "m"(quarter)
-                 : HEED_CLOBBERED);
+    asm volatile(
+        "movss %1, %%xmm14\n shufps $0, %%xmm14, %%xmm14\n movss %2, %%xmm15\n shufps $0, %%xmm15, "
+        "%%xmm15\n" HEED_TWELVE(HEED_START) "1:\n" HEED_TWELVE(HEED_STEP) "dec %0\n jnz 1b\n"
+        : "+r"(steps)
+        : "m"(half), "m"(quarter)
+        : HEED_CLOBBERED);
 }
 #undef HEED_START
 #undef HEED_STEP

@@ -20,9 +20,12 @@ std::int64_t extent_of(const variant_description &variant, const call_sizes &siz
 
 std::int32_t integer_value(integer_fill fill, const call_sizes &sizes, random_source &random) {
     switch (fill) {
-        case integer_fill::lengths: return static_cast<std::int32_t>(random.integer(0, sizes.kv_len));
-        case integer_fill::labels: return static_cast<std::int32_t>(random.integer(0, 3));
-        case integer_fill::extremes: return static_cast<std::int32_t>(random.integer(0, 1) * sizes.kv_len);
+        case integer_fill::lengths:
+            return static_cast<std::int32_t>(random.integer(0, sizes.kv_len));
+        case integer_fill::labels:
+            return static_cast<std::int32_t>(random.integer(0, 3));
+        case integer_fill::extremes:
+            return static_cast<std::int32_t>(random.integer(0, 1) * sizes.kv_len);
     }
     return 0;
 }
@@ -71,10 +74,11 @@ input_tables::input_tables(const variant_description &variant, const call_sizes 
 }
 
 input_reader input_tables::reader() const {
-    return {[](const void *context, int input, const std::int64_t *indices) {
-                return static_cast<const input_tables *>(context)->tables_[static_cast<std::size_t>(input)].read(indices);
-            },
-            this};
+    return {
+        [](const void *context, int input, const std::int64_t *indices) {
+            return static_cast<const input_tables *>(context)->tables_[static_cast<std::size_t>(input)].read(indices);
+        },
+        this};
 }
 
 }  // namespace heed::runner

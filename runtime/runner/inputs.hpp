@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Values for the inputs of a variant, chosen by type and extent alone: the runner knows nothing about an input's purpose.
+// Values for the inputs of a variant, chosen by type and extent alone: the runner knows nothing about an input's
+// purpose.
 #pragma once
 
 #include <heed/kernel_table.hpp>
@@ -38,8 +39,8 @@ struct input_table {
 class input_tables {
   public:
     /// Extents come from the ranges of the readings; an index that the declaration does not bound gets room for every
-    /// head and position. `constants` sets all elements of the input named. Throws std::invalid_argument for a name that
-    /// the variant does not have.
+    /// head and position. `constants` sets all elements of the input named. Throws std::invalid_argument for a name
+    /// that the variant does not have.
     input_tables(const variant_description &variant, const call_sizes &sizes, integer_fill fill, std::uint64_t seed,
                  const std::map<std::string, double> &constants = {});
 

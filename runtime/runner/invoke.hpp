@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The one place where the runner calls the runtime: a kernel chosen by its table entry, with tensors and inputs that are
-// known only when the program runs.
+// The one place where the runner calls the runtime: a kernel chosen by its table entry, with tensors and inputs that
+// are known only when the program runs.
 #pragma once
 
 #include <heed/kernel_table.hpp>

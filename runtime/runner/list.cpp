@@ -34,15 +34,9 @@ json variant_record(const variant_description &variant) {
                            {"key_tile", kernel.key_tile},
                            {"runs_here", runs_here(kernel)}});
     }
-    return {{"name", variant.name},
-            {"formula", variant.formula},
-            {"heads", variant.heads},
-            {"groups", variant.groups},
-            {"head_dim", variant.head_dim},
-            {"value_dim", variant.value_dim},
-            {"scale", variant.scale},
-            {"arguments", arguments},
-            {"kernels", kernels}};
+    return {{"name", variant.name},     {"formula", variant.formula},   {"heads", variant.heads},
+            {"groups", variant.groups}, {"head_dim", variant.head_dim}, {"value_dim", variant.value_dim},
+            {"scale", variant.scale},   {"arguments", arguments},       {"kernels", kernels}};
 }
 
 }  // namespace

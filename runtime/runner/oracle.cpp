@@ -144,9 +144,9 @@ std::vector<row_address> choose_rows(const problem &of, std::int64_t row_tile, s
     // Two heads of each of two groups at least; the edges of the groups come first.
     const std::int64_t head_budget = std::max<std::int64_t>(row_budget / std::max<std::int64_t>(q_len, 1), 4);
     const auto some_heads = sample(heads, of.heads_per_group(), static_cast<std::size_t>(head_budget));
-    const auto some_rows = sample(
-        q_len, row_tile,
-        static_cast<std::size_t>(std::max<std::int64_t>(row_budget / static_cast<std::int64_t>(some_heads.size()), 16)));
+    const auto some_rows = sample(q_len, row_tile,
+                                  static_cast<std::size_t>(std::max<std::int64_t>(
+                                      row_budget / static_cast<std::int64_t>(some_heads.size()), 16)));
     std::vector<row_address> result;
     for (std::int64_t b = 0; b < batch; ++b)
         for (const std::int64_t head : some_heads)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The oracle: attention in double precision, straight from the definition. It reads the declaration pair by pair through
-// `attends` and `modified_score` and shares no algorithm with the kernels: no tiles, no running maximum, no range reading.
+// The oracle: attention in double precision, straight from the definition. It reads the declaration pair by pair
+// through `attends` and `modified_score` and shares no algorithm with the kernels: no tiles, no running maximum, no
+// range reading.
 #pragma once
 
 #include <cstdint>

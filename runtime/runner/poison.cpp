@@ -64,7 +64,8 @@ std::vector<std::optional<std::int64_t>> partly_seen_keys(const problem &of, std
         random_source random(seed + static_cast<std::uint64_t>(i));
         for (int attempt = 0; attempt < attempts; ++attempt) {
             const std::int64_t key = random.integer(0, of.sizes.kv_len - 1);
-            if (everyone_sees(of, i / groups, i % groups, key) || !anyone_sees(of, i / groups, i % groups, key)) continue;
+            if (everyone_sees(of, i / groups, i % groups, key) || !anyone_sees(of, i / groups, i % groups, key))
+                continue;
             result[static_cast<std::size_t>(i)] = key;
             return;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "problem.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -24,6 +25,22 @@ void fill_normal(const tensor &target, float scale, std::uint64_t seed) {
             }
 }
 
+// Only the first element of a query counts, so that a score is known to one rounding: an integer near -2^17.
+void fill_far_scores(const problem &of, std::uint64_t seed) {
+    random_source random(seed);
+    const float query = static_cast<float>(-1.0 / of.variant->scale);
+    for (std::int64_t b = 0; b < of.sizes.batch; ++b) {
+        for (std::int64_t h = 0; h < of.variant->heads; ++h)
+            for (std::int64_t i = 0; i < of.sizes.q_len; ++i) {
+                std::fill_n(of.query.row(b, h, i), of.variant->head_dim, 0.0f);
+                of.query.row(b, h, i)[0] = query;
+            }
+        for (std::int64_t g = 0; g < of.variant->groups; ++g)
+            for (std::int64_t k = 0; k < of.sizes.kv_len; ++k)
+                of.key.row(b, g, k)[0] = static_cast<float>((1 << 17) + random.integer(0, 3));
+    }
+}
+
 // Rows of one buffer: the parts side by side, each (batch, heads, length, dim) with the buffer's strides.
 void pack(std::initializer_list<tensor *> parts) {
     std::int64_t row_width = 0;
@@ -45,10 +62,9 @@ void pack(std::initializer_list<tensor *> parts) {
 
 problem make_problem(const variant_description &variant, const call_sizes &sizes, const problem_options &options) {
     const float gap = std::numeric_limits<float>::quiet_NaN();
-    const arrangement query_how =
-        options.how == arrangement::broadcast ? arrangement::row_major
-        : options.how == arrangement::packed  ? arrangement::length_major
-                                              : options.how;
+    const arrangement query_how = options.how == arrangement::broadcast ? arrangement::row_major
+                                  : options.how == arrangement::packed  ? arrangement::length_major
+                                                                        : options.how;
     const arrangement key_how = options.how;
     problem result{&variant,
                    sizes,
@@ -66,6 +82,7 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
     fill_normal(result.query, options.scores == score_kind::peaked ? 100.0f : 1.0f, options.seed);
     fill_normal(result.key, 1.0f, options.seed + 1);
     fill_normal(result.value, 1.0f, options.seed + 2);
+    if (options.scores == score_kind::far) fill_far_scores(result, options.seed);
     return result;
 }
 

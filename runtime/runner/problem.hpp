@@ -16,7 +16,8 @@ namespace heed::runner {
 
 enum class score_kind {
     ordinary,  ///< queries and keys of variance 1: scores of magnitude 1
-    peaked     ///< queries 100 times as large: nearly all weights vanish
+    peaked,    ///< queries 100 times as large: nearly all weights vanish
+    far        ///< all scores between -131075 and -131072: no number may stand in for -inf
 };
 
 struct problem {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t line = 64;
 
-// The loops read whole lines and fold them together. `ahead` is the distance of the prefetch in bytes, 0 for none; reading
-// ahead past the end is harmless.
+// The loops read whole lines and fold them together. `ahead` is the distance of the prefetch in bytes, 0 for none;
+// reading ahead past the end is harmless.
 using read_loop = unsigned long long (*)(const char *from, std::size_t bytes, std::size_t ahead);
 
 unsigned long long read_words(const char *from, std::size_t bytes, std::size_t ahead) {

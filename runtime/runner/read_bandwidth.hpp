@@ -15,8 +15,8 @@ class read_bandwidth {
     explicit read_bandwidth(std::size_t bytes);
 
     /// Bytes/s of `threads` threads that each read a part once. The first call for a number of
-    /// threads tries loops with ordinary loads and with several distances of reading ahead by software; later ones repeat the
-    /// best of them. Short reads are repeated, so that small memory is read from the caches.
+    /// threads tries loops with ordinary loads and with several distances of reading ahead by software; later ones
+    /// repeat the best of them. Short reads are repeated, so that small memory is read from the caches.
     double measure(int threads);
 
     std::size_t bytes() const { return words_.size() * sizeof(words_[0]); }

@@ -8,8 +8,8 @@
 
 namespace heed::runner {
 
-/// Largest resident set of this process since the object was made, minus what was resident then. No value where the kernel
-/// does not say (Linux: /proc/self).
+/// Largest resident set of this process since the object was made, minus what was resident then. No value where the
+/// kernel does not say (Linux: /proc/self).
 class resident_growth {
   public:
     resident_growth();

@@ -46,8 +46,8 @@ std::vector<const kernel_description *> select_kernels(const variant_description
     }
     for (const std::string &isa : isas)
         if (std::find(present.begin(), present.end(), isa) == present.end())
-            throw std::invalid_argument(fmt::format("{} has no kernel for '{}'; it has: {}", variant.name, isa,
-                                                    fmt::join(present, ", ")));
+            throw std::invalid_argument(
+                fmt::format("{} has no kernel for '{}'; it has: {}", variant.name, isa, fmt::join(present, ", ")));
     return result;
 }
 

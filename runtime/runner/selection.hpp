@@ -10,13 +10,13 @@
 
 namespace heed::runner {
 
-/// The variants of these names in the library's order, all if there are none. Throws std::invalid_argument that names an
-/// unknown one and lists those there are.
+/// The variants of these names in the library's order, all if there are none. Throws std::invalid_argument that names
+/// an unknown one and lists those there are.
 std::vector<const variant_description *> select_variants(const kernel_library &library,
                                                          const std::vector<std::string> &names);
 
-/// The kernels of these instruction sets that run on this machine, in the table's order; all sets if there are none named.
-/// Throws std::invalid_argument if the variant has no kernel for a set, or this machine cannot run it.
+/// The kernels of these instruction sets that run on this machine, in the table's order; all sets if there are none
+/// named. Throws std::invalid_argument if the variant has no kernel for a set, or this machine cannot run it.
 std::vector<const kernel_description *> select_kernels(const variant_description &variant,
                                                        const std::vector<std::string> &isas);
 

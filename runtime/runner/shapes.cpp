@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shapes.hpp"
 
-#include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -26,9 +26,12 @@ class size_list {
 
 }  // namespace
 
+int heads_per_tile(const variant_description &variant, const kernel_description &kernel) {
+    return std::gcd(kernel.query_tile, variant.heads / variant.groups);
+}
+
 int rows_per_tile(const variant_description &variant, const kernel_description &kernel) {
-    const int shared = variant.heads / variant.groups;
-    return std::max(1, (kernel.query_tile + shared - 1) / shared);
+    return kernel.query_tile / heads_per_tile(variant, kernel);
 }
 
 std::vector<call_sizes> verified_sizes(const variant_description &variant, const kernel_description &kernel,

@@ -36,12 +36,18 @@ guarded_memory::~guarded_memory() { munmap(pages_, page_bytes_); }
 
 const char *name_of(arrangement how) {
     switch (how) {
-        case arrangement::row_major: return "row-major";
-        case arrangement::length_major: return "length-major";
-        case arrangement::packed: return "packed";
-        case arrangement::padded: return "padded";
-        case arrangement::reversed: return "reversed";
-        case arrangement::broadcast: return "broadcast";
+        case arrangement::row_major:
+            return "row-major";
+        case arrangement::length_major:
+            return "length-major";
+        case arrangement::packed:
+            return "packed";
+        case arrangement::padded:
+            return "padded";
+        case arrangement::reversed:
+            return "reversed";
+        case arrangement::broadcast:
+            return "broadcast";
     }
     return "?";
 }
@@ -90,7 +96,8 @@ tensor make_tensor(const std::vector<std::int64_t> &extents, arrangement how, fl
                 count = length * dim;
                 break;
             case arrangement::row_major:
-            case arrangement::packed: break;
+            case arrangement::packed:
+                break;
         }
     }
     result.memory = std::make_shared<guarded_memory>(static_cast<std::size_t>(count) * sizeof(float));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tensors of the runner: f32 memory seen through extents and strides, in the arrangements that callers have in practice.
+// Tensors of the runner: f32 memory seen through extents and strides, in the arrangements that callers have in
+// practice.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace heed::runner {
 
-/// Pages of memory of our own. The last element ends at an unreadable page, and the first page is unreadable as well, so
-/// that a kernel which leaves its tensors is stopped at once.
+/// Pages of memory of our own. The last element ends at an unreadable page, and the first page is unreadable as well,
+/// so that a kernel which leaves its tensors is stopped at once.
 class guarded_memory {
   public:
     explicit guarded_memory(std::size_t bytes);
@@ -34,10 +35,10 @@ class guarded_memory {
 enum class arrangement {
     row_major,     ///< (batch, heads, length, dim), as allocated
     length_major,  ///< (batch, length, heads, dim)
-    packed,        ///< one buffer of rows [query heads | keys | values] where the lengths agree, else of [keys | values]
-    padded,        ///< row-major with unused elements after each row
-    reversed,      ///< row-major with heads and rows in descending order: negative strides
-    broadcast,     ///< keys and values shared by all groups and batches: strides of 0
+    packed,     ///< one buffer of rows [query heads | keys | values] where the lengths agree, else of [keys | values]
+    padded,     ///< row-major with unused elements after each row
+    reversed,   ///< row-major with heads and rows in descending order: negative strides
+    broadcast,  ///< keys and values shared by all groups and batches: strides of 0
 };
 
 const char *name_of(arrangement how);

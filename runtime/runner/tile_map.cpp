@@ -23,9 +23,12 @@ struct colour {
 
 colour colour_of(tile_class kind) {
     switch (kind) {
-        case tile_class::empty: return {236, 236, 236};
-        case tile_class::mixed: return {240, 170, 60};
-        case tile_class::full: return {40, 90, 160};
+        case tile_class::empty:
+            return {236, 236, 236};
+        case tile_class::mixed:
+            return {240, 170, 60};
+        case tile_class::full:
+            return {40, 90, 160};
     }
     return {0, 0, 0};
 }
@@ -33,10 +36,11 @@ colour colour_of(tile_class kind) {
 char letter_of(tile_class kind) { return kind == tile_class::empty ? '.' : kind == tile_class::full ? '#' : '/'; }
 
 // The class that stands for all tiles of a rectangle.
-tile_class summary(const tile_map &map, std::int64_t row, std::int64_t column, std::int64_t size) {
+tile_class summary(const tile_map &map, std::int64_t row, std::int64_t column, std::int64_t rows,
+                   std::int64_t columns) {
     const tile_class first = map.at(row, column);
-    for (std::int64_t r = row; r < std::min(row + size, map.height); ++r)
-        for (std::int64_t c = column; c < std::min(column + size, map.width); ++c)
+    for (std::int64_t r = row; r < std::min(row + rows, map.height); ++r)
+        for (std::int64_t c = column; c < std::min(column + columns, map.width); ++c)
             if (map.at(r, c) != first) return tile_class::mixed;
     return first;
 }
@@ -45,8 +49,8 @@ tile_class summary(const tile_map &map, std::int64_t row, std::int64_t column, s
 
 tile_map make_tile_map(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
                        std::int64_t batch, std::int64_t head, const input_reader &reader) {
-    const std::int64_t shared = variant.heads / variant.groups;
-    tile_map map{rows_per_tile(variant, kernel), kernel.key_tile, 0, 0, {}};
+    const std::int64_t heads = heads_per_tile(variant, kernel);
+    tile_map map{rows_per_tile(variant, kernel), kernel.key_tile, heads, 0, 0, {}};
     map.height = divide_up(sizes.q_len, map.rows_per_tile);
     map.width = divide_up(sizes.kv_len, map.keys_per_tile);
     map.tiles.resize(static_cast<std::size_t>(map.height * map.width));
@@ -54,8 +58,8 @@ tile_map make_tile_map(const variant_description &variant, const kernel_descript
         for (std::int64_t c = 0; c < map.width; ++c) {
             const std::int64_t first_row = r * map.rows_per_tile, first_key = c * map.keys_per_tile;
             const tile_bounds bounds{batch,
-                                     head / shared * shared,
-                                     shared,
+                                     head / heads * heads,
+                                     heads,
                                      first_row,
                                      std::min(map.rows_per_tile, sizes.q_len - first_row),
                                      first_key,
@@ -67,17 +71,16 @@ tile_map make_tile_map(const variant_description &variant, const kernel_descript
 
 tile_counts count_tiles(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
                         const input_reader &reader) {
-    const std::int64_t shared = variant.heads / variant.groups;
+    const std::int64_t heads = heads_per_tile(variant, kernel), blocks = variant.heads / heads;
     std::atomic<std::int64_t> empty{0}, mixed{0}, full{0}, pairs{0};
-    parallel_for(sizes.batch * variant.groups, [&](std::int64_t i) {
-        const tile_map map =
-            make_tile_map(variant, kernel, sizes, i / variant.groups, i % variant.groups * shared, reader);
+    parallel_for(sizes.batch * blocks, [&](std::int64_t i) {
+        const tile_map map = make_tile_map(variant, kernel, sizes, i / blocks, i % blocks * heads, reader);
         for (std::int64_t r = 0; r < map.height; ++r)
             for (std::int64_t c = 0; c < map.width; ++c) {
                 const tile_class kind = map.at(r, c);
                 ++(kind == tile_class::empty ? empty : kind == tile_class::mixed ? mixed : full);
                 if (kind == tile_class::empty) continue;
-                pairs += shared * std::min(map.rows_per_tile, sizes.q_len - r * map.rows_per_tile) *
+                pairs += heads * std::min(map.rows_per_tile, sizes.q_len - r * map.rows_per_tile) *
                          std::min(map.keys_per_tile, sizes.kv_len - c * map.keys_per_tile);
             }
     });
@@ -85,11 +88,14 @@ tile_counts count_tiles(const variant_description &variant, const kernel_descrip
 }
 
 std::string tile_text(const tile_map &map, int columns) {
-    const std::int64_t size = std::max<std::int64_t>(1, divide_up(map.width, columns));
+    // Characters are about twice as high as wide.
+    const std::int64_t lines = std::max(1, columns / 2);
+    const std::int64_t across = std::max<std::int64_t>(1, divide_up(map.width, columns));
+    const std::int64_t down = std::max<std::int64_t>(1, divide_up(map.height, lines));
     std::string text;
-    for (std::int64_t r = 0; r < map.height; r += size) {
+    for (std::int64_t r = 0; r < map.height; r += down) {
         text += "    ";
-        for (std::int64_t c = 0; c < map.width; c += size) text += letter_of(summary(map, r, c, size));
+        for (std::int64_t c = 0; c < map.width; c += across) text += letter_of(summary(map, r, c, down, across));
         text += "\n";
     }
     return text;

@@ -52,7 +52,8 @@ score_change sampled_score_change(const problem &of) {
         };
         const double shift = change(0.0);
         for (const double score : {-40.0, -3.0, 0.25, 7.0, 60.0})
-            if (!(std::fabs(change(score) - shift) <= 1e-9 * std::max(1.0, std::fabs(shift)))) return score_change::other;
+            if (!(std::fabs(change(score) - shift) <= 1e-9 * std::max(1.0, std::fabs(shift))))
+                return score_change::other;
         if (shift != 0.0) found = score_change::additive;
     }
     return found;
@@ -92,8 +93,8 @@ void add_bias(const problem &of, std::int64_t batch, std::int64_t head, const st
         for (std::int64_t key = 0; key < of.sizes.kv_len; ++key) {
             const pair_position pair = pair_at(of, {batch, head, row}, key);
             const bool visible = mask[static_cast<std::size_t>(row * of.sizes.kv_len + key)] != 0;
-            bias.push_back(visible ? static_cast<float>(of.variant->readings.modified_score(of.sizes, pair, 0.0,
-                                                                                           of.inputs.reader()))
+            bias.push_back(visible ? static_cast<float>(
+                                         of.variant->readings.modified_score(of.sizes, pair, 0.0, of.inputs.reader()))
                                    : -std::numeric_limits<float>::infinity());
         }
 }
@@ -134,7 +135,8 @@ torch_equivalent find_torch_equivalent(const problem &of) {
     }
     const std::int64_t elements = result.mask_batch * result.mask_heads * q_len * kv_len;
     if (elements * (bias ? 4 : 1) > largest_mask_bytes)
-        return none(fmt::format("its mask would take {:.1f} GiB", static_cast<double>(elements) * (bias ? 4 : 1) / 0x1p30));
+        return none(
+            fmt::format("its mask would take {:.1f} GiB", static_cast<double>(elements) * (bias ? 4 : 1) / 0x1p30));
     for (std::int64_t b = 0; b < result.mask_batch; ++b)
         for (std::int64_t h = 0; h < result.mask_heads; ++h) {
             const auto mask = visible_mask(*of.variant, of.sizes, b, h, of.inputs.reader());
@@ -145,7 +147,8 @@ torch_equivalent find_torch_equivalent(const problem &of) {
             }
         }
     result.how = bias ? kind::additive_mask : kind::boolean_mask;
-    if (!bias && q_len == kv_len && result.mask_batch * result.mask_heads == 1 && is_lower_triangle(result.mask, q_len)) {
+    if (!bias && q_len == kv_len && result.mask_batch * result.mask_heads == 1 &&
+        is_lower_triangle(result.mask, q_len)) {
         result.how = kind::causal;
         result.mask.clear();
     }
@@ -154,7 +157,8 @@ torch_equivalent find_torch_equivalent(const problem &of) {
 
 torch_process::torch_process(const std::string &python) : python_(python) {
     std::string folder = (std::filesystem::temp_directory_path() / "heed-torch-XXXXXX").string();
-    if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("bench --against-torch: no folder for temporary files");
+    if (mkdtemp(folder.data()) == nullptr)
+        throw std::runtime_error("bench --against-torch: no folder for temporary files");
     folder_ = folder;
     int to_child[2], from_child[2];
     if (pipe(to_child) != 0 || pipe(from_child) != 0) throw std::runtime_error("bench --against-torch: no pipe");
@@ -175,9 +179,10 @@ torch_process::torch_process(const std::string &python) : python_(python) {
     if (failed != 0) {
         process_ = -1;
         stop();
-        throw std::runtime_error(fmt::format("bench --against-torch: cannot start '{}': {}. Fix: name a Python that has "
-                                             "PyTorch with --python",
-                                             python_, std::strerror(failed)));
+        throw std::runtime_error(
+            fmt::format("bench --against-torch: cannot start '{}': {}. Fix: name a Python that has "
+                        "PyTorch with --python",
+                        python_, std::strerror(failed)));
     }
     try {
         version_ = answer().at("version").get<std::string>();
@@ -202,12 +207,14 @@ void torch_process::stop() {
 json torch_process::answer() {
     std::string line;
     for (int c = std::fgetc(answers_); c != EOF && c != '\n'; c = std::fgetc(answers_)) line += static_cast<char>(c);
-    if (line.empty()) throw std::runtime_error(fmt::format("bench --against-torch: '{}' ended without an answer", python_));
+    if (line.empty())
+        throw std::runtime_error(fmt::format("bench --against-torch: '{}' ended without an answer", python_));
     json result = json::parse(line);
     if (result.contains("error"))
-        throw std::runtime_error(fmt::format("bench --against-torch: {} (Python: '{}'). Fix: install it for that Python, "
-                                             "or name another one with --python",
-                                             result["error"].get<std::string>(), python_));
+        throw std::runtime_error(
+            fmt::format("bench --against-torch: {} (Python: '{}'). Fix: install it for that Python, "
+                        "or name another one with --python",
+                        result["error"].get<std::string>(), python_));
     return result;
 }
 

@@ -19,13 +19,14 @@ namespace heed::runner {
 struct torch_equivalent {
     enum class kind { none, dense, causal, boolean_mask, additive_mask };
     kind how = kind::none;
-    std::string why_not;              ///< for `none`
+    std::string why_not;  ///< for `none`
     std::int64_t mask_batch = 1, mask_heads = 1;
-    std::vector<std::uint8_t> mask;   ///< (mask_batch, mask_heads, q_len, kv_len), true where the pair attends
-    std::vector<float> bias;          ///< the same shape, added to the scores; -inf where the pair does not attend
+    std::vector<std::uint8_t> mask;  ///< (mask_batch, mask_heads, q_len, kv_len), true where the pair attends
+    std::vector<float> bias;         ///< the same shape, added to the scores; -inf where the pair does not attend
 };
 
-/// Decides from the readings alone: `is_causal` where q_len == kv_len and the mask is the lower triangle, a mask otherwise.
+/// Decides from the readings alone: `is_causal` where q_len == kv_len and the mask is the lower triangle, a mask
+/// otherwise.
 torch_equivalent find_torch_equivalent(const problem &of);
 
 /// A Python process with PyTorch.
@@ -39,8 +40,8 @@ class torch_process {
 
     const std::string &version() const { return version_; }
 
-    /// Hands the tensors over and returns the number by which the problem is called later. The first call warms up; where
-    /// groups share keys, the faster of `enable_gqa` and expanded keys is taken.
+    /// Hands the tensors over and returns the number by which the problem is called later. The first call warms up;
+    /// where groups share keys, the faster of `enable_gqa` and expanded keys is taken.
     int load(const problem &of, const torch_equivalent &how);
     /// Seconds of `calls` calls, each timed in the process.
     std::vector<double> time(int problem, int threads, int calls);

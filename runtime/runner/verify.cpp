@@ -28,13 +28,27 @@ namespace {
 constexpr std::int64_t pair_limit = 2'000'000;
 constexpr std::int64_t quick_pair_limit = 200'000;
 
-const char *name_of(score_kind scores) { return scores == score_kind::peaked ? "peaked scores" : "ordinary scores"; }
+const char *name_of(score_kind scores) {
+    switch (scores) {
+        case score_kind::ordinary:
+            return "ordinary scores";
+        case score_kind::peaked:
+            return "peaked scores";
+        case score_kind::far:
+            return "scores near -2^17";
+    }
+    return "?";
+}
 
 struct kernel_record {
     const kernel_description *kernel;
     int calls = 0;
-    int failures = 0;
-    comparison ordinary, peaked;
+    std::vector<std::string> failures{};
+    comparison ordinary, peaked, far;
+
+    comparison &of(score_kind scores) {
+        return scores == score_kind::ordinary ? ordinary : scores == score_kind::peaked ? peaked : far;
+    }
 };
 
 // One problem of a variant and the kernels that are to solve it.
@@ -52,7 +66,8 @@ std::vector<verified_case> cases_of(const variant_description &variant, const st
     };
     for (std::size_t k = 0; k < records.size(); ++k)
         for (const call_sizes &sizes : verified_sizes(variant, *records[k].kernel, options.quick)) {
-            auto found = std::find_if(result.begin(), result.end(), [&](const auto &c) { return same(c.sizes, sizes); });
+            auto found =
+                std::find_if(result.begin(), result.end(), [&](const auto &c) { return same(c.sizes, sizes); });
             if (found == result.end()) {
                 problem_options how;
                 how.fill = static_cast<integer_fill>(result.size() % 3);
@@ -62,16 +77,19 @@ std::vector<verified_case> cases_of(const variant_description &variant, const st
             }
             found->kernels.push_back(k);
         }
-    // Peaked scores and broadcast keys are other values, hence problems of their own, at the shapes of two tiles.
+    // Peaked scores, far ones and broadcast keys are other values, hence problems of their own, at the shapes of two
+    // tiles.
     for (std::size_t k = 0; k < records.size(); ++k) {
         const std::int64_t queries = records[k].kernel->query_tile, keys = records[k].kernel->key_tile;
-        problem_options peaked, broadcast;
+        problem_options peaked, broadcast, far;
         peaked.scores = score_kind::peaked;
         peaked.seed = options.seed + 7;
+        far.scores = score_kind::far;
         broadcast.how = arrangement::broadcast;
         broadcast.seed = options.seed + 9;
         result.push_back({{1, queries + 1, 2 * keys + 1}, peaked, {k}});
         if (!options.quick) result.push_back({{2, 2 * keys, 2 * keys}, peaked, {k}});
+        result.push_back({{1, queries + 1, 2 * keys + 1}, far, {k}});
         result.push_back({{2, queries + 1, keys + 1}, broadcast, {k}});
     }
     return result;
@@ -82,13 +100,13 @@ class variant_verifier {
     variant_verifier(const variant_description &variant, const verify_options &options, crash_report &crashes)
         : variant_(variant), options_(options), crashes_(crashes) {
         for (const kernel_description *kernel : select_kernels(variant, options.isas))
-            records_.push_back({kernel, 0, 0, {}, {}});
+            records_.push_back({kernel, 0, {}, {}, {}, {}});
         cases_ = cases_of(variant, records_, options);
     }
 
     std::size_t case_count() const { return cases_.size(); }
     const std::vector<kernel_record> &records() const { return records_; }
-    const std::vector<std::string> &failures() const { return failures_; }
+    const char *name() const { return variant_.name; }
 
     void run(progress_line &progress) {
         for (std::size_t i = 0; i < cases_.size(); ++i) {
@@ -117,18 +135,20 @@ class variant_verifier {
         const int threads = options_.threads[index % options_.threads.size()];
         check(c, poisoned, strided.how, threads, expected, {},
               unseen > 0 ? fmt::format(", NaN and inf in {} unseen keys", unseen) : "");
-        check_partly_seen(c, plain, threads, expected);
+        strided.how = elsewhere[(index + 2) % 4];
+        check_partly_seen(c, make_problem(variant_, c.sizes, strided), strided.how, threads, expected);
     }
 
     // A NaN that some rows see: those give NaN, and no other row notices.
-    void check_partly_seen(const verified_case &c, const problem &plain, int threads, const expectation &expected) {
-        const auto keys = partly_seen_keys(plain, c.options.seed);
+    void check_partly_seen(const verified_case &c, const problem &of, arrangement how, int threads,
+                           const expectation &expected) {
+        const auto keys = partly_seen_keys(of, c.options.seed);
         const variant_readings &readings = variant_.readings;
         bool any = false;
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if (!keys[i]) continue;
             any = true;
-            poison_key(plain, static_cast<std::int64_t>(i) / variant_.groups,
+            poison_key(of, static_cast<std::int64_t>(i) / variant_.groups,
                        static_cast<std::int64_t>(i) % variant_.groups, *keys[i]);
         }
         if (!any) return;
@@ -136,29 +156,27 @@ class variant_verifier {
         for (std::size_t r = 0; r < expected.rows.size(); ++r) {
             const row_address &address = expected.rows[r];
             const auto &key =
-                keys[static_cast<std::size_t>(address.batch * variant_.groups + address.head / plain.heads_per_group())];
-            not_a_number[r] = key && sees(plain, address, *key);
+                keys[static_cast<std::size_t>(address.batch * variant_.groups + address.head / of.heads_per_group())];
+            not_a_number[r] = key && sees(of, address, *key);
         }
         // A score_mod that turns NaN into a number keeps its rows; what they are is not this check's business.
-        const double modified = readings.modified_score(c.sizes, {0, 0, 0, 0}, std::nan(""), plain.inputs.reader());
+        const double modified = readings.modified_score(c.sizes, {0, 0, 0, 0}, std::nan(""), of.inputs.reader());
         if (!std::isnan(modified)) return;
-        check(c, plain, c.options.how, threads, expected, not_a_number, ", NaN in a key that some rows see");
+        check(c, of, how, threads, expected, not_a_number, ", NaN in a key that some rows see");
     }
 
     void check(const verified_case &c, const problem &of, arrangement how, int threads, const expectation &expected,
                const std::vector<bool> &not_a_number, const std::string &remark) {
         for (const std::size_t k : c.kernels) {
             kernel_record &record = records_[k];
-            const std::string call = fmt::format(
-                "{} {} {}: batch {}, q_len {}, kv_len {}, threads {}, {}, {}{}", variant_.name, record.kernel->schedule,
-                record.kernel->isa, c.sizes.batch, c.sizes.q_len, c.sizes.kv_len, threads, runner::name_of(how),
-                name_of(c.options.scores), remark);
+            const std::string call =
+                fmt::format("{} {} {}: batch {}, q_len {}, kv_len {}, threads {}, {}, {}{}", variant_.name,
+                            record.kernel->schedule, record.kernel->isa, c.sizes.batch, c.sizes.q_len, c.sizes.kv_len,
+                            threads, runner::name_of(how), name_of(c.options.scores), remark);
             crashes_.note(call);
             ++record.calls;
             std::string failure = run_and_compare(of, how, threads, expected, not_a_number, record, c.options.scores);
-            if (failure.empty()) continue;
-            ++record.failures;
-            failures_.push_back(call + "\n    " + failure);
+            if (!failure.empty()) record.failures.push_back(call + "\n    " + failure);
         }
     }
 
@@ -172,7 +190,7 @@ class variant_verifier {
             return fmt::format("the call failed: {}", error.what());
         }
         const comparison found = compare(of, actual, expected, not_a_number);
-        (scores == score_kind::peaked ? record.peaked : record.ordinary).merge(found);
+        record.of(scores).merge(found);
         const std::string stray = find_stray_writes(actual);
         return stray.empty() ? found.failure : stray;
     }
@@ -182,8 +200,33 @@ class variant_verifier {
     crash_report &crashes_;
     std::vector<kernel_record> records_;
     std::vector<verified_case> cases_;
-    std::vector<std::string> failures_;
 };
+
+void print_table(const std::vector<variant_verifier> &verifiers) {
+    text_table table({"variant", "schedule", "isa", "calls", "output error", "log_sum_exp error", "peaked output error",
+                      "largest error / allowed", "result"});
+    for (const variant_verifier &verifier : verifiers)
+        for (const kernel_record &record : verifier.records()) {
+            const double share =
+                std::max({record.ordinary.share_of_bar, record.peaked.share_of_bar, record.far.share_of_bar});
+            table.add({verifier.name(), record.kernel->schedule, record.kernel->isa, fmt::format("{}", record.calls),
+                       fmt::format("{:.1e}", record.ordinary.output_error),
+                       fmt::format("{:.1e}", record.ordinary.log_sum_exp_error),
+                       fmt::format("{:.1e}", record.peaked.output_error), fmt::format("{:.3g}", share),
+                       record.failures.empty() ? "ok" : fmt::format("FAILED in {} calls", record.failures.size())});
+        }
+    fmt::print("{}", table.text());
+}
+
+void print_failures(const std::vector<variant_verifier> &verifiers) {
+    constexpr std::size_t most_shown = 6;
+    for (const variant_verifier &verifier : verifiers)
+        for (const kernel_record &record : verifier.records()) {
+            const std::size_t count = record.failures.size(), shown = std::min(count, most_shown);
+            for (std::size_t i = 0; i < shown; ++i) fmt::print("FAILED {}\n", record.failures[i]);
+            if (count > shown) fmt::print("  and {} more\n", count - shown);
+        }
+}
 
 }  // namespace
 
@@ -196,33 +239,18 @@ int verify(const kernel_library &library, const verify_options &options) {
         verifiers.emplace_back(*variant, options, crashes);
         cases += verifiers.back().case_count();
     }
-    text_table table({"variant", "schedule", "isa", "calls", "output error", "log_sum_exp error", "peaked output error",
-                      "largest error / allowed", "result"});
-    int checked = 0, failed = 0;
-    std::vector<std::string> failures;
     {
         progress_line progress(cases);
-        for (variant_verifier &verifier : verifiers) {
-            verifier.run(progress);
-            failures.insert(failures.end(), verifier.failures().begin(), verifier.failures().end());
-        }
+        for (variant_verifier &verifier : verifiers) verifier.run(progress);
     }
-    std::size_t index = 0;
-    for (const variant_description *variant : select_variants(library, options.names))
-        for (const kernel_record &record : verifiers[index++].records()) {
-            const double share = std::max(record.ordinary.share_of_bar, record.peaked.share_of_bar);
-            table.add({variant->name, record.kernel->schedule, record.kernel->isa, fmt::format("{}", record.calls),
-                       fmt::format("{:.1e}", record.ordinary.output_error),
-                       fmt::format("{:.1e}", record.ordinary.log_sum_exp_error),
-                       fmt::format("{:.1e}", record.peaked.output_error), fmt::format("{:.2f}", share),
-                       record.failures == 0 ? "ok" : fmt::format("FAILED in {} calls", record.failures)});
+    print_table(verifiers);
+    print_failures(verifiers);
+    std::size_t checked = 0, failed = 0;
+    for (const variant_verifier &verifier : verifiers)
+        for (const kernel_record &record : verifier.records()) {
             ++checked;
-            failed += record.failures > 0 ? 1 : 0;
+            failed += record.failures.empty() ? 0 : 1;
         }
-    fmt::print("{}", table.text());
-    constexpr std::size_t most_shown = 20;
-    for (std::size_t i = 0; i < std::min(failures.size(), most_shown); ++i) fmt::print("FAILED {}\n", failures[i]);
-    if (failures.size() > most_shown) fmt::print("… and {} more failures\n", failures.size() - most_shown);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fmt::print("{} of {} kernels are right within {:.0e} of the largest output ({:.1f} s)\n", checked - failed, checked,
                error_bar, seconds);

@@ -24,9 +24,13 @@ struct walk {
     void visit(const tile_bounds &tile, const Full &full, const Pair &pair) const {
         if (tile.head_count == 0 || tile.row_count == 0 || tile.key_count == 0) return;
         switch (variant.readings.classify(sizes, tile, reader)) {
-            case tile_class::empty: return;
-            case tile_class::full: full(tile); return;
-            case tile_class::mixed: break;
+            case tile_class::empty:
+                return;
+            case tile_class::full:
+                full(tile);
+                return;
+            case tile_class::mixed:
+                break;
         }
         if (tile.row_count <= leaf && tile.key_count <= leaf) return visit_pairs(tile, pair);
         tile_bounds first = tile, second = tile;
@@ -57,9 +61,8 @@ constexpr std::int64_t strip = 256;
 
 template <typename Body>
 void for_strips(std::int64_t rows, const Body &body) {
-    parallel_for((rows + strip - 1) / strip, [&](std::int64_t i) {
-        body(i * strip, std::min(strip, rows - i * strip));
-    });
+    parallel_for((rows + strip - 1) / strip,
+                 [&](std::int64_t i) { body(i * strip, std::min(strip, rows - i * strip)); });
 }
 
 }  // namespace
@@ -71,9 +74,10 @@ std::int64_t count_visible_pairs(const variant_description &variant, const call_
         const walk tiles{variant, sizes, reader, variant.readings.query_start(sizes, batch, reader)};
         for_strips(sizes.q_len, [&](std::int64_t first_row, std::int64_t row_count) {
             std::int64_t count = 0;
-            tiles.visit({batch, 0, variant.heads, first_row, row_count, 0, sizes.kv_len},
-                        [&](const tile_bounds &tile) { count += tile.head_count * tile.row_count * tile.key_count; },
-                        [&](std::int64_t, std::int64_t, std::int64_t) { ++count; });
+            tiles.visit(
+                {batch, 0, variant.heads, first_row, row_count, 0, sizes.kv_len},
+                [&](const tile_bounds &tile) { count += tile.head_count * tile.row_count * tile.key_count; },
+                [&](std::int64_t, std::int64_t, std::int64_t) { ++count; });
             total += count;
         });
     }

@@ -10,9 +10,10 @@
 
 namespace heed::runner {
 
-/// Number of pairs (batch, head, row, key) that attend. Large tiles are classified by the range reading, which is sound;
-/// what it leaves open is counted pair by pair.
-std::int64_t count_visible_pairs(const variant_description &variant, const call_sizes &sizes, const input_reader &reader);
+/// Number of pairs (batch, head, row, key) that attend. Large tiles are classified by the range reading, which is
+/// sound; what it leaves open is counted pair by pair.
+std::int64_t count_visible_pairs(const variant_description &variant, const call_sizes &sizes,
+                                 const input_reader &reader);
 
 /// 4 * head_dim per pair; 2 * (head_dim + value_dim) where they differ.
 double flops_per_pair(const variant_description &variant);

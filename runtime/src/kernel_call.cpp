@@ -191,7 +191,7 @@ void keep_groups(operand &operand, const tensor_shape &shape, char *zeros) noexc
 /// The inputs of the variant as the kernel sees them.
 class input_list {
   public:
-    input_list(const variant_description &variant, const tensor *inputs, char *zero, bool no_keys)
+    input_list(const variant_description &variant, const tensor *inputs, bool no_keys)
         : buffers_(static_cast<std::size_t>(variant.input_count)),
           scratch_(static_cast<std::size_t>(variant.input_count)) {
         std::size_t rank_sum = 0;
@@ -200,7 +200,7 @@ class input_list {
         }
         dimensions_.reserve(rank_sum);
         for (int i = 0; i < variant.input_count; ++i) {
-            add(variant, i, inputs[i], zero, no_keys);
+            add(variant, i, inputs[i], no_keys);
         }
     }
 
@@ -210,7 +210,7 @@ class input_list {
     }
 
   private:
-    void add(const variant_description &variant, int number, const tensor &input, char *zero, bool no_keys) {
+    void add(const variant_description &variant, int number, const tensor &input, bool no_keys) {
         std::vector<axis> axes(static_cast<std::size_t>(input.rank));
         bool empty = false;
         for (int i = 0; i < input.rank; ++i) {
@@ -224,9 +224,11 @@ class input_list {
             for (axis &axis : axes) {
                 axis = {std::max<std::int64_t>(axis.extent, 1), 0};
             }
-            data = zero;
+            data = placeholder();
         } else if (!fits_halide(axes.data(), input.rank)) {
             data = copy(variant, number, axes, data);
+        } else if (data == nullptr) {
+            data = placeholder();  // Halide takes a null pointer for a question about sizes
         }
         halide_buffer_t &buffer = buffers_[static_cast<std::size_t>(number)];
         describe(buffer, input.type, dimensions_.data() + dimensions_.size(), input.rank);
@@ -234,6 +236,12 @@ class input_list {
         for (const axis &axis : axes) {
             dimensions_.push_back(halide_dimension(axis));
         }
+    }
+
+    /// One element that is there for its address.
+    static char *placeholder() noexcept {
+        static float zero = 0;
+        return reinterpret_cast<char *>(&zero);
     }
 
     char *copy(const variant_description &variant, int number, std::vector<axis> &axes, const char *data) {
@@ -321,7 +329,7 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         }
     }
 
-    input_list list(variant, inputs, zeros, no_keys);
+    input_list list(variant, inputs, no_keys);
     void *user_context = &context;
     std::int32_t q_len = static_cast<std::int32_t>(call.sizes.q_len);
     std::int32_t kv_len = static_cast<std::int32_t>(call.sizes.kv_len);

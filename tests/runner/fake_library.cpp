@@ -19,12 +19,15 @@ using namespace heed;
 constexpr int query_tile = 8, key_tile = 12;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-bool always(const call_sizes &sizes, const pair_position &pair, const input_reader &) { return pair.kv_pos < sizes.kv_len; }
+bool always(const call_sizes &sizes, const pair_position &pair, const input_reader &) {
+    return pair.kv_pos < sizes.kv_len;
+}
 bool causal(const call_sizes &sizes, const pair_position &pair, const input_reader &reader) {
     return always(sizes, pair, reader) && pair.kv_pos <= pair.q_pos;
 }
 bool padded(const call_sizes &sizes, const pair_position &pair, const input_reader &reader) {
-    return always(sizes, pair, reader) && static_cast<double>(pair.kv_pos) < reader.read(reader.context, 0, &pair.batch);
+    return always(sizes, pair, reader) &&
+           static_cast<double>(pair.kv_pos) < reader.read(reader.context, 0, &pair.batch);
 }
 bool scattered(const call_sizes &sizes, const pair_position &pair, const input_reader &reader) {
     return always(sizes, pair, reader) && (pair.kv_pos * 7 + pair.q_pos * 5 + 100000) % 3 != 0;
@@ -40,10 +43,14 @@ double sink(const call_sizes &, std::int64_t, std::int64_t head, const input_rea
     return reader.read(reader.context, 1, &head);
 }
 
-std::int64_t bottom_right(const call_sizes &sizes, std::int64_t, const input_reader &) { return sizes.kv_len - sizes.q_len; }
+std::int64_t bottom_right(const call_sizes &sizes, std::int64_t, const input_reader &) {
+    return sizes.kv_len - sizes.q_len;
+}
 
 index_range no_index(const call_sizes &, int, int) { return {0, 0, false}; }
-index_range padded_index(const call_sizes &sizes, int input, int) { return {0, (input == 0 ? sizes.batch : 2) - 1, true}; }
+index_range padded_index(const call_sizes &sizes, int input, int) {
+    return {0, (input == 0 ? sizes.batch : 2) - 1, true};
+}
 index_range biased_index(const call_sizes &sizes, int, int dimension) {
     return {0, (dimension == 0 ? 2 : sizes.kv_len) - 1, true};
 }
@@ -78,9 +85,10 @@ struct sizes_of_variant {
 
 constexpr int variant_count = 4;
 const char *const names[variant_count] = {"plain", "causal", "padded", "biased"};
-const char *const formulas[variant_count] = {"heads = 2, head_dim = 8", "heads = 4, groups = 2, head_dim = 16\nmask = q_pos >= kv_pos",
-                                             "heads = 2, head_dim = 8\nmask = kv_pos < kv_len[batch]\nsink_logit = sinks[head]",
-                                             "heads = 2, head_dim = 6, value_dim = 5\nscore_mod = score + strength() * bias[head, kv_pos]"};
+const char *const formulas[variant_count] = {
+    "heads = 2, head_dim = 8", "heads = 4, groups = 2, head_dim = 16\nmask = q_pos >= kv_pos",
+    "heads = 2, head_dim = 8\nmask = kv_pos < kv_len[batch]\nsink_logit = sinks[head]",
+    "heads = 2, head_dim = 6, value_dim = 5\nscore_mod = score + strength() * bias[head, kv_pos]"};
 const sizes_of_variant shapes[variant_count] = {{2, 2, 8, 8, &plain_readings, nullptr, 0},
                                                 {4, 2, 16, 16, &causal_readings, nullptr, 0},
                                                 {2, 2, 8, 8, &padded_readings, padded_inputs, 2},
@@ -109,7 +117,8 @@ struct argument_reader {
         const bool reals = description.type == data_type::f32;
         if (description.rank == 0) {
             const void *value = self.arguments[input];
-            return reals ? static_cast<double>(*static_cast<const float *>(value)) : *static_cast<const std::int32_t *>(value);
+            return reals ? static_cast<double>(*static_cast<const float *>(value))
+                         : *static_cast<const std::int32_t *>(value);
         }
         const auto *buffer = static_cast<const halide_buffer_t *>(self.arguments[input]);
         std::int64_t offset = 0;
@@ -128,7 +137,8 @@ int run_fake(void **arguments) {
     const auto *key = static_cast<const halide_buffer_t *>(arguments[2]);
     const auto *value = static_cast<const halide_buffer_t *>(arguments[3]);
     void **tail = arguments + 4 + shape.input_count;
-    const std::int64_t q_len = *static_cast<const std::int32_t *>(tail[0]), kv_len = *static_cast<const std::int32_t *>(tail[1]);
+    const std::int64_t q_len = *static_cast<const std::int32_t *>(tail[0]),
+                       kv_len = *static_cast<const std::int32_t *>(tail[1]);
     const auto *output = static_cast<const halide_buffer_t *>(tail[2]);
     const auto *log_sum_exp = static_cast<const halide_buffer_t *>(tail[3]);
 
@@ -160,8 +170,11 @@ int run_fake(void **arguments) {
                         largest = std::max(largest, score);
                     }
                     double sum = 0.0;
-                    if (largest > -infinity && shape.readings->sink_logit != nullptr)
-                        sum = std::exp(shape.readings->sink_logit(sizes, b, g * shared + h, reader) - largest);
+                    if (largest > -infinity && shape.readings->sink_logit != nullptr) {
+                        const double logit = shape.readings->sink_logit(sizes, b, g * shared + h, reader);
+                        largest = std::max(largest, logit);
+                        sum = std::exp(logit - largest);
+                    }
                     std::vector<double> totals(static_cast<std::size_t>(shape.value_dim), 0.0);
                     for (std::int64_t k = 0; k < keys; ++k) {
                         const double score = scores[static_cast<std::size_t>(k)];
@@ -173,24 +186,38 @@ int run_fake(void **arguments) {
                     }
                     for (int d = 0; d < shape.value_dim; ++d)
                         *at(output, {d, h, i, g, b}) = static_cast<float>(
-                            sum > 0.0 || std::isnan(sum) ? factor * totals[static_cast<std::size_t>(d)] / sum
+                            sum > 0.0 || std::isnan(sum)          ? factor * totals[static_cast<std::size_t>(d)] / sum
                             : What == mistake::multiplies_by_mask ? totals[static_cast<std::size_t>(d)]
                                                                   : 0.0);
                     if (What == mistake::writes_past_row) *at(output, {shape.value_dim, h, i, g, b}) = 0.0f;
+                    if (What == mistake::writes_between_rows && output->dim[2].stride > output->dim[0].extent)
+                        *at(output, {shape.value_dim, h, i, g, b}) = 0.0f;
                     const double lse = sum == 0.0 ? -infinity : std::log(sum) + largest;
-                    *at(log_sum_exp, {h, i, g, b}) = static_cast<float>(What == mistake::wrong_log_sum_exp ? lse / std::log(2.0) : lse);
+                    *at(log_sum_exp, {h, i, g, b}) =
+                        static_cast<float>(What == mistake::wrong_log_sum_exp ? lse / std::log(2.0) : lse);
                 }
     return 0;
 }
 
 template <int Variant, mistake What>
 variant_description describe(const kernel_description *&kernel) {
-    static const kernel_description only{"fake_forward_naive_f32_x86_64", "forward", "naive", "x86_64", data_type::f32,
-                                         query_tile, key_tile, run_fake<Variant, What>};
+    static const kernel_description only{
+        "fake_forward_naive_f32_x86_64", "forward", "naive", "x86_64", data_type::f32, query_tile, key_tile,
+        run_fake<Variant, What>};
     kernel = &only;
     const sizes_of_variant &shape = shapes[Variant];
-    return {names[Variant], formulas[Variant], shape.heads,       shape.groups, shape.head_dim, shape.value_dim, scale_of(shape),
-            shape.inputs,   shape.input_count, kernel,            1,            *shape.readings};
+    return {names[Variant],
+            formulas[Variant],
+            shape.heads,
+            shape.groups,
+            shape.head_dim,
+            shape.value_dim,
+            scale_of(shape),
+            shape.inputs,
+            shape.input_count,
+            kernel,
+            1,
+            *shape.readings};
 }
 
 template <mistake What>
@@ -206,15 +233,26 @@ const kernel_library &library_with() {
 
 const kernel_library &library(mistake what) {
     switch (what) {
-        case mistake::none: return library_with<mistake::none>();
-        case mistake::forgets_last_key: return library_with<mistake::forgets_last_key>();
-        case mistake::multiplies_by_mask: return library_with<mistake::multiplies_by_mask>();
-        case mistake::writes_past_row: return library_with<mistake::writes_past_row>();
-        case mistake::reads_past_keys: return library_with<mistake::reads_past_keys>();
-        case mistake::wrong_log_sum_exp: return library_with<mistake::wrong_log_sum_exp>();
-        case mistake::skips_row: return library_with<mistake::skips_row>();
-        case mistake::imprecise: return library_with<mistake::imprecise>();
-        case mistake::reports_error: return library_with<mistake::reports_error>();
+        case mistake::none:
+            return library_with<mistake::none>();
+        case mistake::forgets_last_key:
+            return library_with<mistake::forgets_last_key>();
+        case mistake::multiplies_by_mask:
+            return library_with<mistake::multiplies_by_mask>();
+        case mistake::writes_past_row:
+            return library_with<mistake::writes_past_row>();
+        case mistake::writes_between_rows:
+            return library_with<mistake::writes_between_rows>();
+        case mistake::reads_past_keys:
+            return library_with<mistake::reads_past_keys>();
+        case mistake::wrong_log_sum_exp:
+            return library_with<mistake::wrong_log_sum_exp>();
+        case mistake::skips_row:
+            return library_with<mistake::skips_row>();
+        case mistake::imprecise:
+            return library_with<mistake::imprecise>();
+        case mistake::reports_error:
+            return library_with<mistake::reports_error>();
     }
     return library_with<mistake::none>();
 }

@@ -15,6 +15,7 @@ enum class mistake {
     forgets_last_key,     ///< of each call with more keys than a tile
     multiplies_by_mask,   ///< NaN in a masked key reaches the result
     writes_past_row,      ///< one element after each row of the output
+    writes_between_rows,  ///< the same, where rows are apart
     reads_past_keys,      ///< one key more than there is
     wrong_log_sum_exp,    ///< base 2 instead of e
     skips_row,            ///< leaves the last row unwritten

@@ -7,7 +7,7 @@
 #include <heed/call.hpp>
 
 extern const heed::kernel_library fake_kernels;
-extern const heed::variant_description fake_kernels_variants[3];
+extern const heed::variant_description fake_kernels_variants[2];
 
 namespace models {
 
@@ -20,7 +20,5 @@ struct local_capped_inputs {
 inline constexpr heed::attention_kernel<local_capped_inputs> local_capped{fake_kernels_variants[0]};
 
 inline constexpr heed::attention_kernel<> mha{fake_kernels_variants[1]};
-
-inline constexpr heed::attention_kernel<> foreign{fake_kernels_variants[2]};
 
 }  // namespace models

@@ -2,7 +2,6 @@
 
 #include <heed/threads.hpp>
 
-#include <HalideRuntime.h>
 #include <doctest/doctest.h>
 #include <xmmintrin.h>
 
@@ -212,19 +211,4 @@ TEST_CASE("all threads round as the caller does") {
         _mm_setcsr(before);
         CHECK(wrong == 0);
     }
-}
-
-TEST_CASE("Halide code that is not ours keeps its own hooks") {
-    problem p = problem::mha(1, 1, 1);
-    models::mha(p.query, p.key, p.value, p.output);  // ours are installed
-    int foreign = 0;
-    for (void *user_context : {static_cast<void *>(nullptr), static_cast<void *>(&foreign)}) {
-        clear_counts();
-        CHECK(halide_do_par_for(user_context, count_task, 3, 20, nullptr) == 0);
-        CHECK(each_once(3, 20));
-        void *block = halide_malloc(user_context, 100);
-        CHECK(block != nullptr);
-        halide_free(user_context, block);
-    }
-    halide_shutdown_thread_pool();
 }

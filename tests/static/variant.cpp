@@ -71,13 +71,13 @@ static_assert(is_tree<int_<0>>(variant(heads = 1_c, head_dim = 1_c, align = top_
 static_assert(is_tree<node<op::minus, kv_len_, q_len_>>(
     variant(heads = 1_c, head_dim = 1_c, align = bottom_right).query_start()));
 
-// Default scale: 1 / sqrt(head_dim), as exact as double allows.
+// Default scale: 1 / sqrt(head_dim), correctly rounded.
 template <std::int64_t HeadDim>
 constexpr double default_scale = variant(heads = 1_c, head_dim = int_<HeadDim>{}).scale();
 static_assert(default_scale<1> == 1.0 && default_scale<4> == 0.5 && default_scale<16> == 0.25 &&
               default_scale<256> == 0.0625);
-static_assert(default_scale<128> == 0.08838834764831845 && default_scale<32> == 0.17677669529663687);
-static_assert(default_scale<80> == 0.11180339887498948 && default_scale<2> == 0.7071067811865475);
+static_assert(default_scale<128> == 0.08838834764831845 && default_scale<32> == 0.1767766952966369);
+static_assert(default_scale<80> == 0.11180339887498948 && default_scale<2> == 0.7071067811865476);
 
 // A variant is a constant and a template argument.
 template <const auto &Variant>

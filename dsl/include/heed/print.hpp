@@ -13,13 +13,22 @@
 
 namespace heed {
 
+namespace detail {
+
+// Appended piece by piece: g++ 12 warns of `"literal" + string`, wrongly.
+inline std::string enclosed(char open, const std::string &text, char close) {
+    return std::string(1, open).append(text).append(1, close);
+}
+
+}  // namespace detail
+
 /// A part of a formula, and how tightly its outermost operator binds.
 struct formula_text {
     std::string text;
     int precedence = op::primary;
 
     /// The text, in parentheses if it binds less tightly than `least`.
-    std::string at_least(int least) const { return precedence < least ? "(" + text + ")" : text; }
+    std::string at_least(int least) const { return precedence < least ? detail::enclosed('(', text, ')') : text; }
 };
 
 namespace detail {
@@ -27,7 +36,7 @@ namespace detail {
 template <class First, class... Rest>
 std::string comma_separated(const First &first, const Rest &...rest) {
     std::string text = first.text;
-    ((text += ", " + rest.text), ...);
+    (text.append(", ").append(rest.text), ...);
     return text;
 }
 
@@ -60,10 +69,11 @@ struct text_environment {
 
     template <class Input, class... Indices>
     static formula_text lookup(Input, const Indices &...indices) {
-        std::string text = "input<\"" + std::string(Input::name()) + '"';
-        text += Input::kind == value_kind::integer ? ", i32>" : ">";
+        constexpr bool is_vector = sizeof...(Indices) == 1;
         const std::string inner = detail::comma_separated(indices...);
-        return {text + (sizeof...(Indices) == 1 ? '[' + inner + ']' : '(' + inner + ')')};
+        std::string text = "input<\"";
+        text.append(Input::name()).append(Input::kind == value_kind::integer ? "\", i32>" : "\">");
+        return {text.append(is_vector ? detail::enclosed('[', inner, ']') : detail::enclosed('(', inner, ')'))};
     }
 
     template <class Operator, class... Texts>
@@ -71,7 +81,7 @@ struct text_environment {
         if constexpr (requires { Operator::symbol; }) {
             return with_symbol(Operator::symbol, Operator::precedence, texts...);
         } else if constexpr (requires { Operator::name; }) {
-            return {Operator::name + ('(' + detail::comma_separated(texts...) + ')')};
+            return {std::string(Operator::name).append(detail::enclosed('(', detail::comma_separated(texts...), ')'))};
         } else if constexpr (requires { Operator::is_silent; }) {
             return (texts, ...);
         } else {
@@ -83,7 +93,7 @@ struct text_environment {
     static formula_text with_symbol(const char *symbol, int precedence, const formula_text &operand) {
         // Two minus signs in a row would be one decrement.
         const bool clash = operand.text.front() == symbol[0];
-        return {symbol + operand.at_least(clash ? op::primary + 1 : precedence), precedence};
+        return {std::string(symbol).append(operand.at_least(clash ? op::primary + 1 : precedence)), precedence};
     }
 
     static formula_text with_symbol(const char *symbol, int precedence, const formula_text &left,
@@ -93,7 +103,9 @@ struct text_environment {
         const auto part = [&](const formula_text &operand, int least) {
             return operand.at_least(mixes_logic && operand.precedence == op::conjunction ? op::primary : least);
         };
-        return {part(left, precedence) + ' ' + symbol + ' ' + part(right, precedence + 1), precedence};
+        std::string text = part(left, precedence);
+        text.append(1, ' ').append(symbol).append(1, ' ').append(part(right, precedence + 1));
+        return {text, precedence};
     }
 };
 
@@ -107,21 +119,24 @@ std::string formula(const E &expression) {
 template <class... Settings>
 std::string formula(const attention_variant<Settings...> &variant) {
     using type = attention_variant<Settings...>;
-    std::string text = "heads = " + std::to_string(type::heads) + ", groups = " + std::to_string(type::groups) +
-                       ", head_dim = " + std::to_string(type::head_dim);
+    std::string text;
+    const auto add = [&](const char *name, const std::string &value) { text.append(name).append(value); };
+    add("heads = ", std::to_string(type::heads));
+    add(", groups = ", std::to_string(type::groups));
+    add(", head_dim = ", std::to_string(type::head_dim));
     if (type::value_dim != type::head_dim) {
-        text += ", value_dim = " + std::to_string(type::value_dim);
+        add(", value_dim = ", std::to_string(type::value_dim));
     }
-    text += ", scale = " + detail::number_text(variant.scale());
-    text += "\nmask = " + formula(variant.mask());
-    if constexpr (detail::times_given < score_mod_, Settings... >> 0) {
-        text += "\nscore_mod = " + formula(variant.score_mod());
+    add(", scale = ", detail::number_text(variant.scale()));
+    add("\nmask = ", formula(variant.mask()));
+    if constexpr (detail::is_given<score_mod_, Settings...>) {
+        add("\nscore_mod = ", formula(variant.score_mod()));
     }
     if constexpr (type::has_sink) {
-        text += "\nsink_logit = " + formula(variant.sink_logit());
+        add("\nsink_logit = ", formula(variant.sink_logit()));
     }
-    if constexpr (detail::times_given<query_start_, Settings...> + detail::times_given < align_, Settings... >> 0) {
-        text += "\nquery_start = " + formula(variant.query_start());
+    if constexpr (detail::is_given<query_start_, Settings...> || detail::is_given<align_, Settings...>) {
+        add("\nquery_start = ", formula(variant.query_start()));
     }
     return text;
 }

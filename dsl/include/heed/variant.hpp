@@ -86,6 +86,9 @@ struct settings : Settings... {};
 template <class Key, class... Settings>
 inline constexpr int times_given = (0 + ... + int{std::same_as<Key, typename Settings::heed_key>});
 
+template <class Key, class... Settings>
+inline constexpr bool is_given = (std::same_as<Key, typename Settings::heed_key> || ...);
+
 template <class Key, class Value>
 constexpr Value get(const setting<Key, Value> &given) {
     return given.value;
@@ -93,7 +96,7 @@ constexpr Value get(const setting<Key, Value> &given) {
 
 template <class Key, class Default, class... Settings>
 constexpr auto get_or(const settings<Settings...> &given, const Default &otherwise) {
-    if constexpr (times_given<Key, Settings...> == 0) {
+    if constexpr (!is_given<Key, Settings...>) {
         return otherwise;
     } else {
         return get<Key>(given);
@@ -189,7 +192,7 @@ constexpr auto sink_logit_of(const settings<Settings...> &given) {
 
 template <class... Settings>
 constexpr auto query_start_of(const settings<Settings...> &given) {
-    if constexpr (times_given < query_start_, Settings... >> 0) {
+    if constexpr (is_given<query_start_, Settings...>) {
         return as_expression(get<query_start_>(given));
     } else if constexpr ((std::same_as<Settings, setting<align_, top_left_>> || ...)) {
         return 0_c;
@@ -223,11 +226,11 @@ class attention_variant {
     static constexpr std::int64_t groups = detail::size_of<groups_, heads>(no_object);
     static constexpr std::int64_t head_dim = detail::size_of<head_dim_, 0>(no_object);
     static constexpr std::int64_t value_dim = detail::size_of<value_dim_, head_dim>(no_object);
-    static constexpr bool has_sink = detail::times_given<sink_logit_, Settings...> > 0;
+    static constexpr bool has_sink = detail::is_given<sink_logit_, Settings...>;
 
     /// Factor of <query, key>.
     constexpr double scale() const {
-        if constexpr (detail::times_given<scale_, Settings...> == 0) {
+        if constexpr (!detail::is_given<scale_, Settings...>) {
             return detail::inverse_square_root(head_dim);
         } else {
             return static_cast<double>(as_expression(detail::get<scale_>(given_)).value);
@@ -271,10 +274,9 @@ constexpr bool keys_are_valid() {
     return (... && rule::key_is_known<typename Settings::heed_key, is_known_key<typename Settings::heed_key>>::holds) &&
            (... && rule::key_is_given_once<typename Settings::heed_key,
                                            times_given<typename Settings::heed_key, Settings...>>::holds) &&
-           rule::key_is_given<heads_, (times_given<heads_, Settings...> > 0)>::holds &&
-           rule::key_is_given<head_dim_, (times_given<head_dim_, Settings...> > 0)>::holds &&
-           rule::align_or_query_start<(times_given<align_, Settings...> > 0),
-                                      (times_given<query_start_, Settings...> > 0)>::holds;
+           rule::key_is_given<heads_, is_given<heads_, Settings...>>::holds &&
+           rule::key_is_given<head_dim_, is_given<head_dim_, Settings...>>::holds &&
+           rule::align_or_query_start<is_given<align_, Settings...>, is_given<query_start_, Settings...>>::holds;
 }
 
 template <class Key, class Value>

@@ -47,6 +47,7 @@ struct tile_condition {
 
 struct variant_source {
     std::string name;
+    std::string formula;  ///< as the text reading prints it
     int heads, groups, head_dim, value_dim;
     double scale;
     bool plain_score;  ///< score_mod is `score` itself

@@ -1,0 +1,197 @@
+# heed_add_kernels and heed_add_runner, the same in an installed Heed and in one added by add_subdirectory.
+
+# heed_add_kernels(<target>
+#     VARIANTS_HEADER <header>      a C++20 header that declares variants
+#     NAMESPACE <namespace>         where it declares them
+#     VARIANTS <name>...            which of them to compile
+#     [PASSES forward]
+#     [DTYPES f32]
+#     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
+#     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
+#
+# Makes a static library of the kernels. What links it may include <target>.hpp, which needs C++17: there, in NAMESPACE,
+# every variant is an object to call.
+function(heed_add_kernels target)
+    set(context "heed_add_kernels(${target})")
+    cmake_parse_arguments(PARSE_ARGV 1 ARG "" "VARIANTS_HEADER;NAMESPACE" "VARIANTS;PASSES;DTYPES;TARGETS;EMIT")
+    if(DEFINED ARG_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${context}: unknown argument '${ARG_UNPARSED_ARGUMENTS}'. "
+                            "Known: VARIANTS_HEADER NAMESPACE VARIANTS PASSES DTYPES TARGETS EMIT.")
+    endif()
+    if(DEFINED ARG_KEYWORDS_MISSING_VALUES)
+        message(FATAL_ERROR "${context}: no value after ${ARG_KEYWORDS_MISSING_VALUES}.")
+    endif()
+    foreach(required IN ITEMS VARIANTS_HEADER NAMESPACE VARIANTS)
+        if(NOT DEFINED ARG_${required})
+            message(FATAL_ERROR "${context}: ${required} is missing.")
+        endif()
+    endforeach()
+    if(TARGET ${target})
+        message(FATAL_ERROR "${context}: there is a target of this name already.")
+    endif()
+    _heed_check_values("${context}" PASSES "${ARG_PASSES}" forward)
+    _heed_check_values("${context}" DTYPES "${ARG_DTYPES}" f32)
+    _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly)
+    if(NOT DEFINED ARG_TARGETS)
+        set(ARG_TARGETS x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux)
+    endif()
+
+    cmake_path(ABSOLUTE_PATH ARG_VARIANTS_HEADER BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
+    if(NOT EXISTS "${ARG_VARIANTS_HEADER}")
+        message(FATAL_ERROR "${context}: VARIANTS_HEADER '${ARG_VARIANTS_HEADER}' does not exist.")
+    endif()
+    if(NOT ARG_NAMESPACE MATCHES "^[A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*$")
+        message(FATAL_ERROR "${context}: NAMESPACE '${ARG_NAMESPACE}' is not the name of a namespace.")
+    endif()
+    file(READ "${ARG_VARIANTS_HEADER}" header_text)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${ARG_VARIANTS_HEADER}")
+    set(seen)
+    foreach(variant IN LISTS ARG_VARIANTS)
+        if(NOT variant MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+            message(FATAL_ERROR "${context}: VARIANTS names '${variant}', which is not a C++ identifier.")
+        elseif(NOT header_text MATCHES "(^|[^A-Za-z0-9_])${variant}([^A-Za-z0-9_]|$)")
+            message(FATAL_ERROR "${context}: VARIANTS names '${variant}', which does not occur in ${ARG_VARIANTS_HEADER}.")
+        elseif(variant IN_LIST seen)
+            message(FATAL_ERROR "${context}: VARIANTS names '${variant}' twice.")
+        endif()
+        list(APPEND seen ${variant})
+    endforeach()
+    set(isas)
+    foreach(halide_target IN LISTS ARG_TARGETS)
+        _heed_isa("${context}" "${halide_target}" isa)
+        if(isa IN_LIST isas)
+            message(FATAL_ERROR "${context}: two TARGETS are of the level ${isa}; '${halide_target}' is the second.")
+        endif()
+        list(APPEND isas ${isa})
+    endforeach()
+
+    string(MAKE_C_IDENTIFIER "${target}" library)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.kernels")
+    file(MAKE_DIRECTORY "${folder}")
+
+    # The generator: one program for all variants of the header.
+    set(sources)
+    foreach(variant IN LISTS ARG_VARIANTS)
+        string(APPEND sources "         heed::generators::source_of<${ARG_NAMESPACE}::${variant}>(\"${variant}\"),\n")
+    endforeach()
+    file(CONFIGURE OUTPUT "${folder}/generator.cpp" @ONLY CONTENT
+"// Written by @context@.
+#include <heed/generator.hpp>
+#include <heed/run_generator.hpp>
+
+#include \"@ARG_VARIANTS_HEADER@\"
+
+int main(int argc, char **argv) {
+    const heed::generators::generator_library library{
+        \"@library@\", \"@ARG_VARIANTS_HEADER@\", \"@ARG_NAMESPACE@\",
+        {
+@sources@        }};
+    return heed::generators::run_generator(library, argc, argv);
+}
+")
+    add_executable(${target}.generator "${folder}/generator.cpp")
+    target_link_libraries(${target}.generator PRIVATE heed::generators)
+    # Halide keeps what it allocated until the program ends; a leak checker has nothing to find in it.
+    set(generate ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:${target}.generator>)
+
+    set(objects)
+    foreach(variant IN LISTS ARG_VARIANTS)
+        foreach(halide_target isa IN ZIP_LISTS ARG_TARGETS isas)
+            set(base "${folder}/${variant}_forward_prefill_f32_${isa}")
+            set(byproducts)
+            if("stmt" IN_LIST ARG_EMIT)
+                list(APPEND byproducts "${base}.stmt")
+            endif()
+            if("assembly" IN_LIST ARG_EMIT)
+                list(APPEND byproducts "${base}.s")
+            endif()
+            set(emit)
+            if(DEFINED ARG_EMIT)
+                set(emit --emit ${ARG_EMIT})
+            endif()
+            add_custom_command(
+                OUTPUT "${base}.o" BYPRODUCTS ${byproducts}
+                COMMAND ${generate} kernel --variant ${variant} --target ${halide_target} --output "${folder}" ${emit}
+                DEPENDS ${target}.generator
+                COMMENT "Kernel ${variant} for ${isa}"
+                VERBATIM)
+            list(APPEND objects "${base}.o")
+        endforeach()
+    endforeach()
+    add_custom_command(
+        OUTPUT "${folder}/include/${target}.hpp" "${folder}/table.cpp"
+        COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/include"
+        COMMAND ${generate} header --output "${folder}/include/${target}.hpp"
+        COMMAND ${generate} table --targets ${ARG_TARGETS} --output "${folder}/table.cpp"
+        DEPENDS ${target}.generator
+        COMMENT "Header and table of ${target}"
+        VERBATIM)
+
+    set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+    add_library(${target} STATIC "${folder}/table.cpp" "${folder}/include/${target}.hpp" ${objects})
+    target_link_libraries(${target} PUBLIC heed::runtime PRIVATE heed::table)
+    target_include_directories(${target} INTERFACE "${folder}/include")
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    # Some compilers default to less than what the header needs.
+    target_compile_features(${target} INTERFACE cxx_std_17)
+    set_target_properties(${target} PROPERTIES HEED_LIBRARY "${library}")
+endfunction()
+
+# heed_add_runner(<target> KERNELS <kernels-target>)
+#
+# Makes a program that lists, explains, verifies and benchmarks the kernels of a heed_add_kernels target.
+function(heed_add_runner target)
+    set(context "heed_add_runner(${target})")
+    cmake_parse_arguments(PARSE_ARGV 1 ARG "" "KERNELS" "")
+    if(DEFINED ARG_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "${context}: unknown argument '${ARG_UNPARSED_ARGUMENTS}'. Known: KERNELS.")
+    endif()
+    if(NOT DEFINED ARG_KERNELS)
+        message(FATAL_ERROR "${context}: KERNELS is missing.")
+    endif()
+    set(library)
+    if(TARGET ${ARG_KERNELS})
+        get_target_property(library ${ARG_KERNELS} HEED_LIBRARY)
+    endif()
+    if(NOT library)
+        message(FATAL_ERROR "${context}: KERNELS '${ARG_KERNELS}' is not a target of heed_add_kernels.")
+    endif()
+    if(TARGET ${target})
+        message(FATAL_ERROR "${context}: there is a target of this name already.")
+    endif()
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.runner.cpp")
+    file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT
+"// Written by @context@.
+#include <heed/kernel_table.hpp>
+#include <heed/runner.hpp>
+
+extern const heed::kernel_library @library@;
+
+int main(int argc, char **argv) { return heed::run_command_line(@library@, argc, argv); }
+")
+    add_executable(${target} "${source}")
+    target_link_libraries(${target} PRIVATE ${ARG_KERNELS} heed::runner)
+endfunction()
+
+function(_heed_check_values context keyword given)
+    foreach(value IN LISTS given)
+        if(NOT value IN_LIST ARGN)
+            list(JOIN ARGN " " known)
+            message(FATAL_ERROR "${context}: ${keyword} has the unknown value '${value}'. Known: ${known}.")
+        endif()
+    endforeach()
+endfunction()
+
+# The level of a Halide target, by the names of the kernel table.
+function(_heed_isa context halide_target result)
+    if(NOT halide_target MATCHES "^x86-64-linux(-[a-z0-9_]+)*$")
+        message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', for which Heed has no schedule. "
+                            "Known: x86-64-linux, with Halide's features behind it.")
+    elseif(halide_target MATCHES "-avx512_(skylake|cannonlake|sapphirerapids|zen4|zen5)")
+        set(${result} avx512 PARENT_SCOPE)
+    elseif(halide_target MATCHES "-avx2(-|$)" AND halide_target MATCHES "-fma(-|$)")
+        set(${result} avx2 PARENT_SCOPE)
+    else()
+        set(${result} x86_64 PARENT_SCOPE)
+    endif()
+endfunction()

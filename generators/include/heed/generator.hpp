@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// Turns a declaration into what the generators work on: the Halide reading and the range reading of its expressions. The
+// only header of the generators that is a template over the variant; the sources that heed_add_kernels writes include it.
+#pragma once
+
+#include <heed/halide_arithmetic.hpp>
+#include <heed/heed.hpp>
+#include <heed/input_number.hpp>
+#include <heed/variant_source.hpp>
+
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace heed::generators {
+
+namespace detail {
+
+inline Halide::Expr halide_constant(std::int64_t value) { return static_cast<int>(value); }
+inline Halide::Expr halide_constant(double value) { return static_cast<float>(value); }
+inline Halide::Expr halide_constant(bool value) { return Halide::Internal::make_bool(value); }
+
+inline Halide::Expr as_expr(const Halide::Expr &value) { return value; }
+inline Halide::Expr as_expr(std::true_type) { return Halide::Internal::const_true(); }
+inline Halide::Expr as_expr(std::false_type) { return Halide::Internal::const_false(); }
+
+/// The Halide reading: one pair of query and key.
+template <class Variant>
+struct pair_reading : value_reading {
+    const pair_values &values;
+    const input_lookup &read;
+
+    pair_reading(const pair_values &pair, const input_lookup &lookup) : values(pair), read(lookup) {}
+
+    // clang-format off
+    Halide::Expr operator()(score_) const { return values.score; }
+    Halide::Expr operator()(q_pos_) const { return values.q_pos; }
+    Halide::Expr operator()(kv_pos_) const { return values.kv_pos; }
+    Halide::Expr operator()(head_) const { return values.head; }
+    Halide::Expr operator()(batch_) const { return values.batch; }
+    Halide::Expr operator()(q_len_) const { return values.q_len; }
+    Halide::Expr operator()(kv_len_) const { return values.kv_len; }
+    // clang-format on
+    template <class T>
+    Halide::Expr constant(T value) const {
+        return halide_constant(value);
+    }
+    template <class Input, class... Indices>
+    Halide::Expr lookup(Input, const Indices &...indices) const {
+        return read(input_number<Variant, Input>(), {indices...});
+    }
+};
+
+/// The range reading over one tile. `Head` is a point where the tile has one head.
+template <class Variant, class Head>
+struct tile_reading : range_reading {
+    const tile_values &values;
+    const input_lookup &read;
+    Head head_range;
+
+    tile_reading(const tile_values &tile, const input_lookup &lookup, const Head &head)
+        : values(tile), read(lookup), head_range(head) {}
+
+    // clang-format off
+    interval<Halide::Expr> operator()(q_pos_) const { return {values.q_pos.lowest, values.q_pos.highest}; }
+    interval<Halide::Expr> operator()(kv_pos_) const { return {values.kv_pos.lowest, values.kv_pos.highest}; }
+    Head operator()(head_) const { return head_range; }
+    point<Halide::Expr> operator()(batch_) const { return {values.batch}; }
+    point<Halide::Expr> operator()(q_len_) const { return {values.q_len}; }
+    point<Halide::Expr> operator()(kv_len_) const { return {values.kv_len}; }
+    // clang-format on
+    template <class T>
+    point<Halide::Expr> constant(T value) const {
+        return {halide_constant(value)};
+    }
+    template <class Input, class... Indices>
+    auto lookup(Input, const Indices &...indices) const {
+        if constexpr (all_points<Indices...>) {
+            return point<Halide::Expr>{read(input_number<Variant, Input>(), {indices.value...})};
+        } else {
+            return unknown{};
+        }
+    }
+};
+
+template <class Variant, class Mask, class Head>
+tile_condition classify(const Mask &mask, const tile_values &tile, const input_lookup &read, const Head &head) {
+    const auto known = intervals::as_truth(evaluate(mask, tile_reading<Variant, Head>(tile, read, head)));
+    return {as_expr(known.may), as_expr(known.must)};
+}
+
+inline Halide::Type halide_type(input_type type) { return type == input_type::i32 ? Halide::Int(32) : Halide::Float(32); }
+
+}  // namespace detail
+
+/// The declaration `Variant`, under the name that its kernels bear.
+template <const auto &Variant>
+variant_source source_of(std::string name) {
+    using V = std::remove_cvref_t<decltype(Variant)>;
+    const auto reading_of = [](auto expression) {
+        return [expression](const pair_values &values, const input_lookup &read) {
+            return evaluate(expression, detail::pair_reading<V>(values, read));
+        };
+    };
+    variant_source source;
+    source.name = std::move(name);
+    source.formula = formula(Variant);
+    source.heads = V::heads;
+    source.groups = V::groups;
+    source.head_dim = V::head_dim;
+    source.value_dim = V::value_dim;
+    source.scale = Variant.scale();
+    source.plain_score = std::same_as<std::remove_cvref_t<decltype(Variant.score_mod())>, score_>;
+    for (const auto &input : V::inputs) {
+        source.inputs.push_back({std::string(input.name), detail::halide_type(input.type), input.rank});
+    }
+    source.mask = reading_of(Variant.mask());
+    source.score_mod = reading_of(Variant.score_mod());
+    if constexpr (V::has_sink) source.sink_logit = reading_of(Variant.sink_logit());
+    source.query_start = reading_of(Variant.query_start());
+    source.classify = [mask = Variant.mask()](const tile_values &tile, const input_lookup &read) {
+        return tile.one_head ? detail::classify<V>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
+                             : detail::classify<V>(mask, tile, read,
+                                                   interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
+    };
+    return source;
+}
+
+}  // namespace heed::generators

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+//
+// The functions of heed/arithmetic.hpp for Halide expressions: with them every value and range rule of the language is
+// also its lowering. Positions are 32-bit whole numbers, real numbers 32-bit floating point.
+#pragma once
+
+#include <Halide.h>
+#include <heed/arithmetic.hpp>
+
+#include <cstdint>
+
+namespace heed::arithmetic {
+
+Halide::Expr absolute(tag, const Halide::Expr &a);
+Halide::Expr floor_divide(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr floor_modulo(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr tanh(tag, const Halide::Expr &a);
+Halide::Expr to_real(tag, const Halide::Expr &a);
+Halide::Expr is_finite(tag, const Halide::Expr &a);
+Halide::Expr constant_like(tag, const Halide::Expr &like, std::int64_t value);
+
+}  // namespace heed::arithmetic

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+
+#include "emit.hpp"
+
+namespace heed::generators {
+
+namespace {
+
+void write_file(const std::string &path, const std::string &text) {
+    std::ofstream file(path, std::ios::binary);
+    if (!(file << text << std::flush)) throw std::runtime_error("cannot write " + path);
+}
+
+const variant_source &find_variant(const generator_library &library, const std::string &name) {
+    const auto found = std::find_if(library.variants.begin(), library.variants.end(),
+                                    [&](const variant_source &variant) { return variant.name == name; });
+    if (found == library.variants.end()) throw std::invalid_argument(library.name + " has no variant '" + name + "'");
+    return *found;
+}
+
+}  // namespace
+
+int run_generator(const generator_library &library, int argc, char **argv) {
+    CLI::App app("Writes the kernels of " + library.name + ". heed_add_kernels calls it.");
+    app.require_subcommand(1);
+    std::string variant, output;
+    std::vector<std::string> targets, also;
+
+    CLI::App *kernel = app.add_subcommand("kernel", "Compile the kernel of one variant for one target");
+    kernel->add_option("--variant", variant)->required();
+    kernel->add_option("--target", targets, "Halide target")->required()->expected(1);
+    kernel->add_option("--output", output, "Folder")->required();
+    kernel->add_option("--emit", also, "Also write: stmt, assembly")->check(CLI::IsMember({"stmt", "assembly"}));
+    kernel->callback([&] {
+        const variant_source &source = find_variant(library, variant);
+        emit_kernel(source, plan_kernel(library, source, targets.front()), output, also);
+    });
+
+    CLI::App *table = app.add_subcommand("table", "Write the source of the kernel table");
+    table->add_option("--targets", targets, "Halide targets")->required();
+    table->add_option("--output", output, "File")->required();
+    table->callback([&] { write_file(output, table_text(library, targets)); });
+
+    CLI::App *header = app.add_subcommand("header", "Write the header that calls the kernels");
+    header->add_option("--output", output, "File")->required();
+    header->callback([&] { write_file(output, header_text(library)); });
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &error) {
+        return app.exit(error);
+    } catch (const Halide::Error &error) {  // not a std::exception
+        std::cerr << library.name << ": " << error.what() << '\n';
+        return 1;
+    } catch (const std::exception &error) {
+        std::cerr << library.name << ": " << error.what() << '\n';
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace heed::generators

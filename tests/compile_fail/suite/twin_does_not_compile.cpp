@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+// expect: wrong
+static_assert(false, "wrong");

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "fake_library.hpp"
+
+namespace {
+
+const heed::kernel_library &kernels() { return fakes::library(fakes::mistake::none); }
+
+bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("bench writes a record with all fields for every kernel, length and number of threads") {
+    const temporary_file json(".json"), csv(".csv");
+    const auto result = run_command(kernels(), {"bench", "causal", "--seq", "16,32", "--threads", "1,2", "--repeat",
+                                                "2", "--round-time", "0", "--json", json.name, "--csv", csv.name});
+    REQUIRE(result.status == 0);
+    CHECK(result.err.empty());
+    const auto records = nlohmann::json::parse(std::ifstream(json.name));
+    REQUIRE(records.size() == 4);
+    for (const auto &record : records) {
+        for (const char *field : {"variant",
+                                  "pass",
+                                  "schedule",
+                                  "isa",
+                                  "dtype",
+                                  "batch",
+                                  "heads",
+                                  "groups",
+                                  "head_dim",
+                                  "q_len",
+                                  "kv_len",
+                                  "threads",
+                                  "min_s",
+                                  "median_s",
+                                  "gflops",
+                                  "fma_peak_gflops",
+                                  "fraction_of_fma_peak",
+                                  "read_gbps",
+                                  "read_peak_gbps",
+                                  "fraction_of_read_peak"}) {
+            CAPTURE(field);
+            CHECK(record.contains(field));
+        }
+        CHECK(record["variant"] == "causal");
+        CHECK(record["heads"] == 4);
+        CHECK(record["groups"] == 2);
+        CHECK(record["min_s"] <= record["median_s"]);
+        const double length = record["q_len"], flops = 4.0 * 16 * 4 * length * (length + 1) / 2;
+        CHECK(record["gflops"].get<double>() == doctest::Approx(flops / record["min_s"].get<double>() * 1e-9));
+        CHECK_FALSE(record.contains("torch_min_s"));
+    }
+    std::ifstream lines(csv.name);
+    std::string line;
+    int count = 0;
+    while (std::getline(lines, line)) ++count;
+    CHECK(count == 5);
+}
+
+TEST_CASE("bench with lengths of its own for queries and keys") {
+    const auto result =
+        run_command(kernels(), {"bench", "plain", "--q", "1,3", "--kv", "40", "--threads", "1", "--repeat", "1",
+                                "--round-time", "0", "--scores", "peaked", "--memory"});
+    CHECK(result.status == 0);
+    CHECK(contains(result.out, "extra memory (MiB)"));
+}
+
+TEST_CASE("every column has its unit") {
+    const auto result = run_command(kernels(), {"bench", "plain", "--seq", "8", "--threads", "1", "--repeat", "1"});
+    for (const char *column : {"min (ms)", "median (ms)", "GFLOP/s", "FMA peak (GFLOP/s)", "of FMA peak (%)",
+                               "K+V read (GB/s)", "of read peak (%)"})
+        CHECK(contains(result.out, column));
+}
+
+TEST_CASE("the overhead of a call") {
+    const auto result = run_command(kernels(), {"bench", "plain", "--overhead", "--threads", "1", "--repeat", "1"});
+    CHECK(result.status == 0);
+    CHECK(contains(result.out, "(us)"));
+}
+
+TEST_CASE("a missing PyTorch is explained") {
+    const auto no_python = run_command(kernels(), {"bench", "plain", "--against-torch", "--python", "/no/such/python"});
+    CHECK(no_python.status == 1);
+    CHECK(contains(no_python.err, "cannot start '/no/such/python'"));
+    const auto no_torch = run_command(kernels(), {"bench", "plain", "--against-torch", "--python", "true"});
+    CHECK(no_torch.status == 1);
+    CHECK(contains(no_torch.err, "'true' ended without an answer"));
+}
+
+TEST_CASE("a file that cannot be written is named") {
+    const auto result = run_command(kernels(), {"bench", "plain", "--seq", "8", "--threads", "1", "--repeat", "1",
+                                                "--json", "/no/such/folder/x.json"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "cannot write '/no/such/folder/x.json'"));
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "fake_library.hpp"
+
+namespace {
+
+const heed::kernel_library &kernels() { return fakes::library(fakes::mistake::none); }
+
+bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("list --json gives name, formula, arguments and kernels of every variant") {
+    const auto result = run_command(kernels(), {"list", "--json"});
+    REQUIRE(result.status == 0);
+    const auto variants = nlohmann::json::parse(result.out);
+    REQUIRE(variants.size() == 4);
+    const auto &padded = variants[2];
+    CHECK(padded["name"] == "padded");
+    CHECK(contains(padded["formula"], "mask = kv_pos < kv_len[batch]"));
+    const auto &arguments = padded["arguments"];
+    REQUIRE(arguments.size() == 7);
+    CHECK(arguments[0]["name"] == "query");
+    CHECK(arguments[0]["shape"] == nlohmann::json{"batch", "2", "q_len", "8"});
+    CHECK(arguments[4]["name"] == "kv_len");
+    CHECK(arguments[4]["type"] == "i32");
+    CHECK(arguments[4]["shape"] == nlohmann::json::array({"batch"}));
+    CHECK(arguments[5]["shape"] == nlohmann::json::array({"2"}));
+    REQUIRE(padded["kernels"].size() == 1);
+    CHECK(padded["kernels"][0]["isa"] == "x86_64");
+}
+
+TEST_CASE("list prints a rank of 0 as a number") {
+    CHECK(contains(run_command(kernels(), {"list"}).out, "strength     f32 number in"));
+}
+
+TEST_CASE("explain shows the tiles of a causal mask") {
+    // Tiles of 4 rows (8 rows of 2 heads) x 12 keys.
+    const auto result = run_command(kernels(), {"explain", "causal", "--q", "12", "--kv", "48"});
+    CHECK(result.status == 0);
+    CHECK(contains(result.out, "mask = q_pos >= kv_pos"));
+    CHECK(contains(result.out, "    ###/\n    ###/\n    ###/\n"));
+    CHECK(
+        contains(result.out, "tiles: 0 empty (not run), 6 mixed (run with the mask), 18 full (run without the mask)"));
+    // 4 heads x (37 + ... + 48) pairs.
+    CHECK(contains(result.out, "2040"));
+}
+
+TEST_CASE("explain writes the map as a picture") {
+    const temporary_file picture(".png");
+    CHECK(run_command(kernels(), {"explain", "causal", "--q", "100", "--kv", "100", "--png", picture.name}).status ==
+          0);
+    char signature[8] = {};
+    std::ifstream(picture.name, std::ios::binary).read(signature, sizeof(signature));
+    CHECK(std::string(signature + 1, 3) == "PNG");
+}
+
+TEST_CASE("an input can be set") {
+    const auto result = run_command(kernels(), {"explain", "padded", "--q", "24", "--kv", "24", "--set", "kv_len=12"});
+    CHECK(contains(result.out, "    #.\n    #.\n    #.\n"));
+}
+
+TEST_CASE("wrong arguments are named") {
+    const struct {
+        std::vector<std::string> arguments;
+        std::string text;
+    } cases[] = {{{"verify", "nope"}, "fakes has no variant 'nope'; it has: plain, causal, padded, biased"},
+                 {{"explain", "nope"}, "fakes has no variant 'nope'"},
+                 {{"explain"}, "name is required"},
+                 {{"explain", "causal", "--head", "4"}, "--head 4: causal has heads 0 to 3"},
+                 {{"explain", "causal", "--png", "/no/such/folder/x.png"}, "cannot write '/no/such/folder/x.png'"},
+                 {{"explain", "padded", "--set", "length=3"}, "padded has no input 'length'"},
+                 {{"explain", "padded", "--set", "kv_len"}, "'kv_len' is not NAME=NUMBER"},
+                 {{"bench", "plain", "--sqe", "3"}, "--sqe"},
+                 {{"bench", "plain", "--seq", "many"}, "--seq"},
+                 {{"bench", "plain", "--seq", "0"}, "--seq"},
+                 {{"bench", "plain", "--q", "3"}, "--q requires --kv"},
+                 {{"bench", "plain", "--scores", "odd"}, "--scores"},
+                 {{"bench", "plain", "--isa", "avx2"}, "plain has no kernel for 'avx2'; it has: x86_64"},
+                 {{"verify", "--threads", "0"}, "--threads"},
+                 {{"dance"}, "there is no command 'dance'; there are: list, explain, verify, bench"},
+                 {{}, "subcommand is required"}};
+    for (const auto &wrong : cases) {
+        CAPTURE(wrong.text);
+        const auto result = run_command(kernels(), wrong.arguments);
+        CHECK(result.status != 0);
+        CHECK(contains(result.err, wrong.text));
+        CHECK(result.out.empty());
+    }
+}

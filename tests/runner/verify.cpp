@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// `verify` must find every mistake that a fake kernel makes, and nothing in kernels without one.
+#include <doctest/doctest.h>
+
+#include "command.hpp"
+#include "fake_library.hpp"
+
+using fakes::mistake;
+
+namespace {
+
+bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("kernels without a mistake pass") {
+    const auto result = run_command(fakes::library(mistake::none), {"verify"});
+    CHECK(result.status == 0);
+    CHECK(contains(result.out, "4 of 4 kernels are right"));
+    CHECK_FALSE(contains(result.out, "FAILED"));
+    CHECK(result.err.empty());
+}
+
+TEST_CASE("a wrong result fails, and the message has the call and both values") {
+    const auto result = run_command(fakes::library(mistake::forgets_last_key), {"verify", "plain"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "FAILED plain naive x86_64: batch 2, q_len 1, kv_len 13, threads 1"));
+    CHECK(contains(result.out, ", expected "));
+}
+
+TEST_CASE("an error of 1e-5 is more than the bar allows") {
+    CHECK(run_command(fakes::library(mistake::imprecise), {"verify", "causal"}).status == 1);
+}
+
+TEST_CASE("NaN in a masked key must not reach the result") {
+    const auto result = run_command(fakes::library(mistake::multiplies_by_mask), {"verify", "causal", "padded"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "NaN in a key that some rows see"));
+    CHECK(contains(result.out, "NaN and inf in"));
+    // Where everything is visible there is nothing to notice.
+    CHECK(run_command(fakes::library(mistake::multiplies_by_mask), {"verify", "plain"}).status == 0);
+}
+
+TEST_CASE("log_sum_exp is checked, in natural log") {
+    const auto result = run_command(fakes::library(mistake::wrong_log_sum_exp), {"verify", "plain"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "log_sum_exp["));
+}
+
+TEST_CASE("elements that were not written are found") {
+    const auto result = run_command(fakes::library(mistake::skips_row), {"verify", "plain"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "was not written"));
+}
+
+TEST_CASE("a read past the keys is stopped, and the message has the call") {
+    const auto result = run_command(fakes::library(mistake::reads_past_keys), {"verify"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "read or wrote outside of its tensors"));
+    CHECK(contains(result.err, "kv_len 12"));
+}
+
+TEST_CASE("a write past the output is stopped") {
+    const auto result = run_command(fakes::library(mistake::writes_past_row), {"verify"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "read or wrote outside of its tensors"));
+}
+
+TEST_CASE("a write between the rows of the output is found") {
+    const auto result = run_command(fakes::library(mistake::writes_between_rows), {"verify", "plain"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "is outside of the view, but was written"));
+}
+
+TEST_CASE("an error that the kernel reports is a failure with its text") {
+    const auto result = run_command(fakes::library(mistake::reports_error), {"verify", "plain", "--quick"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "the call failed: plain: kernel fake_forward_naive_f32_x86_64 failed"));
+}
+
+TEST_CASE("threads and instruction sets can be chosen") {
+    CHECK(
+        run_command(fakes::library(mistake::none), {"verify", "plain", "--quick", "--threads", "3", "--isa", "x86_64"})
+            .status == 0);
+    const auto result = run_command(fakes::library(mistake::none), {"verify", "plain", "--isa", "avx9000"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "plain has no kernel for 'avx9000'; it has: x86_64"));
+}
