@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm.hpp"
 
-#include <cmath>
+#include <heed/halide_arithmetic.hpp>
 
 #include "arithmetic.hpp"
 
@@ -29,7 +29,10 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
       query(Halide::Float(32), 5, "query"),
       key(Halide::Float(32), 4, "key"),
       value(Halide::Float(32), 4, "value") {
-    for (const input_source &input : variant.inputs) inputs.emplace_back(input.type, input.rank, input.name);
+    for (const input_source &input : variant.inputs) {
+        inputs.emplace_back(input.type, input.rank, "input_" + input.name);
+        if (input.rank > 0) inputs.back().dim(0).set_stride(Expr());  // inputs have free strides throughout
+    }
 
     const int column_slots = rounded_up(variant.value_dim, tile.columns);
     const std::vector<Expr> where{query_block, head_block, group, batch};
@@ -117,7 +120,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
 
     // The state carried over the steps. Its slots are updated in order within a step, so the later ones read what the
     // earlier ones have just become (Halide has no other way to carry several values of different extent).
-    steps = RDom(0, tile.columns + column_slots, 0, ceiling(kv_len, tile.keys), "steps");
+    steps = RDom(0, tile.columns + column_slots, 0, Halide::max(ceiling(kv_len, tile.keys), 1), "steps");
     steps.where(classify(steps.y).may);
     at(state, {row, slot}) = Halide::select(slot == running_max, minus_infinity(), 0.0f);
     {
@@ -145,10 +148,11 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         factor = exp2_of_nonpositive(maximum - reference);
         total = sum * factor + exp2_of_nonpositive(sink() - reference);
     }
-    const Expr nothing_visible = is_minus_infinity(maximum);
+    // Some key contributes 1, its step's maximum, to the sum, or NaN.
+    const Expr nothing_visible = is_positive_zero(sum);
     at(normaliser, {row}) = Halide::select(nothing_visible, 0.0f, factor / total);
     at(log_of_total, {row}) =
-        Halide::select(nothing_visible, minus_infinity(), reference * ln_2 + Halide::log(total));
+        Halide::select(nothing_visible, minus_infinity(), reference * ln_2 + arithmetic::log(arithmetic::tag{}, total));
 
     const Expr row_of_result = position * tile.heads_per_tile + head_in_group % tile.heads_per_tile;
     const std::vector<Expr> tile_of_result{row_of_result / tile.rows, head_in_group / tile.heads_per_tile, group, batch};
@@ -160,6 +164,17 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     output(dim, head_in_group, position, group, batch) =
         result_at(state, {result_row, dim + tile.columns}) * result_at(normaliser, {result_row});
     log_sum_exp(head_in_group, position, group, batch) = result_at(log_of_total, {result_row});
+
+    const int heads = variant.heads / variant.groups;
+    query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads);
+    key.dim(0).set_bounds(0, variant.head_dim).set_stride(1);
+    value.dim(0).set_bounds(0, variant.value_dim).set_stride(1);
+    output.output_buffer().dim(0).set_bounds(0, variant.value_dim).set_stride(1).dim(1).set_bounds(0, heads);
+    log_sum_exp.output_buffer().dim(0).set_bounds(0, heads).set_stride(Expr());
+    for (int outer = 1; outer < 4; ++outer) {
+        const auto same = output.output_buffer().dim(outer + 1);
+        log_sum_exp.output_buffer().dim(outer).set_bounds(same.min(), same.extent());
+    }
 }
 
 std::vector<Halide::Argument> softmax_attention::arguments() const {
@@ -175,7 +190,7 @@ Expr softmax_attention::position_of(const Expr &row_index) const {
 }
 
 Expr softmax_attention::key_index(const Expr &key_offset, const Expr &block) const {
-    return Halide::min(block * tile.keys + key_offset, kv_len - 1);
+    return Halide::clamp(block * tile.keys + key_offset, 0, Halide::max(kv_len, 1) - 1);
 }
 
 Expr softmax_attention::query_start() const {
@@ -229,8 +244,11 @@ value_range softmax_attention::reachable_keys(const Expr &block) const {
     const Expr may = classify(value_range{this_key, this_key}).may && this_key < kv_len;
     const Halide::Internal::Interval bounds = Halide::Internal::solve_for_outer_interval(may, "this_key");
     const Expr first_key = block * tile.keys;
-    return {bounds.has_lower_bound() ? Halide::max(bounds.min - first_key, 0) : Expr(0),
-            bounds.has_upper_bound() ? Halide::min(bounds.max - first_key, tile.keys - 1) : Expr(tile.keys - 1)};
+    // Never less than one key, so that regions are not empty without keys; the mask covers that key.
+    const Expr lowest = bounds.has_lower_bound() ? Halide::clamp(bounds.min - first_key, 0, tile.keys - 1) : Expr(0);
+    const Expr highest =
+        bounds.has_upper_bound() ? Halide::clamp(bounds.max - first_key, 0, tile.keys - 1) : Expr(tile.keys - 1);
+    return {lowest, highest};
 }
 
 input_lookup softmax_attention::look_up() const {
@@ -240,7 +258,7 @@ input_lookup softmax_attention::look_up() const {
         // Innermost first, and never outside: rows and keys that pad the last tile have positions beyond the last one.
         for (int dimension = 0; dimension < source.dimensions(); ++dimension) {
             const Expr index = indices[indices.size() - 1 - dimension];
-            clamped.push_back(Halide::clamp(Halide::likely_if_innermost(index), 0, source.dim(dimension).extent() - 1));
+            clamped.push_back(Halide::clamp(index, 0, source.dim(dimension).extent() - 1));
         }
         return Expr(source(clamped));
     };

@@ -19,10 +19,10 @@ namespace heed::generators {
 
 /// The sizes of a tile. They are part of the algorithm because the tile classes are.
 struct tile_shape {
-    int rows;            ///< rows of queries
-    int keys;            ///< keys of one step
-    int columns;         ///< value columns that are computed together; at least `state_slot::count`
-    int heads_per_tile;  ///< divides both `rows` and heads / groups
+    int rows = 0;            ///< rows of queries
+    int keys = 0;            ///< keys of one step
+    int columns = 0;         ///< value columns that are computed together; at least `state_slot::count`
+    int heads_per_tile = 1;  ///< divides both `rows` and heads / groups
 };
 
 /// The scalars of the carried softmax state, each a slot before the value columns.

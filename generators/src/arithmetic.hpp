@@ -15,6 +15,9 @@ Halide::Expr exp2_of_nonpositive(const Halide::Expr &x);
 /// -inf.
 Halide::Expr minus_infinity();
 
+/// Whether x is 0 (and not -0 or NaN).
+Halide::Expr is_positive_zero(const Halide::Expr &x);
+
 /// Whether x is -inf, whatever LLVM assumes of floats.
 Halide::Expr is_minus_infinity(const Halide::Expr &x);
 

@@ -7,9 +7,12 @@ using Halide::Expr;
 
 namespace {
 
+const uint32_t infinity_bits = 0x7f800000;
+
 Expr magnitude_bits(const Expr &a) { return Halide::reinterpret<uint32_t>(a) & Expr(uint32_t(0x7fffffff)); }
 
-const uint32_t infinity_bits = 0x7f800000;
+// By bits, because LLVM may assume that no value is NaN.
+Expr is_not_a_number(const Expr &a) { return magnitude_bits(a) > Expr(infinity_bits); }
 
 }  // namespace
 
@@ -42,9 +45,13 @@ Expr tanh(tag, const Expr &a) {
     for (const float coefficient : {1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f}) {
         denominator = denominator * square + coefficient;
     }
-    // By bits, because LLVM may assume that no value is NaN.
-    return Halide::select(magnitude_bits(a) > Expr(infinity_bits), a, x * numerator / denominator);
+    return Halide::select(is_not_a_number(a), a, x * numerator / denominator);
 }
+
+// Halide's vector versions of these make a number of NaN.
+Expr exp(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::exp(a)); }
+
+Expr log(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::log(a)); }
 
 Expr to_real(tag, const Expr &a) { return Halide::cast<float>(a); }
 

@@ -34,11 +34,11 @@ prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string
     // scores and its weights stay in the first-level cache or just above it.
     prefill_tiles tiles;
     if (isa == "avx512") {
-        tiles = {{.rows = 64, .keys = 128, .columns = 4}, {.lanes = 16, .query_vectors = 4, .keys = 4}};
+        tiles = {{.rows = 64, .keys = 128, .columns = 4, .heads_per_tile = 1}, {.lanes = 16, .query_vectors = 4, .keys = 4}};
     } else if (isa == "avx2") {
-        tiles = {{.rows = 48, .keys = 128, .columns = 4}, {.lanes = 8, .query_vectors = 3, .keys = 4}};
+        tiles = {{.rows = 48, .keys = 128, .columns = 4, .heads_per_tile = 1}, {.lanes = 8, .query_vectors = 3, .keys = 4}};
     } else {
-        tiles = {{.rows = 48, .keys = 128, .columns = 4}, {.lanes = 4, .query_vectors = 3, .keys = 4}};
+        tiles = {{.rows = 48, .keys = 128, .columns = 4, .heads_per_tile = 1}, {.lanes = 4, .query_vectors = 3, .keys = 4}};
     }
     tiles.tile.heads_per_tile = std::gcd(tiles.tile.rows, variant.heads / variant.groups);
     return tiles;
@@ -47,18 +47,9 @@ prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string
 void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) {
     const int lanes = registers.lanes;
     const int register_rows = lanes * registers.query_vectors;
-    const int heads = a.variant.heads / a.variant.groups, head_dim = a.variant.head_dim, value_dim = a.variant.value_dim;
+    const int head_dim = a.variant.head_dim, value_dim = a.variant.value_dim;
     const int positions = a.tile.rows / a.tile.heads_per_tile;
 
-    a.query.dim(0).set_bounds(0, head_dim).set_stride(1).dim(1).set_bounds(0, heads);
-    a.key.dim(0).set_bounds(0, head_dim).set_stride(1);
-    a.value.dim(0).set_bounds(0, value_dim).set_stride(1);
-    a.output.output_buffer().dim(0).set_bounds(0, value_dim).set_stride(1).dim(1).set_bounds(0, heads);
-    a.log_sum_exp.output_buffer().dim(0).set_bounds(0, heads);
-    for (int outer = 1; outer < 4; ++outer) {
-        const auto same = a.output.output_buffer().dim(outer + 1);
-        a.log_sum_exp.output_buffer().dim(outer).set_bounds(same.min(), same.extent());
-    }
     const auto one_tile = [&](Func f) {
         return f.bound_extent(a.query_block, 1).bound_extent(a.head_block, 1).bound_extent(a.key_block, 1);
     };
@@ -126,8 +117,6 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     a.exposed_values.update().reorder(a.row, a.dim, a.keys_to_weigh_singly).vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
 
     for (Func f : {a.score, a.block_max, a.weight, a.block_sum, a.value_bits}) one_tile(f);
-    // One allocation for the whole task instead of one in each step.
-    for (Func f : {a.score, a.block_max, a.weight, a.block_sum, a.value_bits}) f.hoist_storage(a.output, task);
 }
 
 }  // namespace heed::generators

@@ -2,6 +2,7 @@
 #include "bench_record.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -32,6 +33,8 @@ json fields(const bench_record &record) {
                 {"threads", record.threads},
                 {"calls", record.calls},
                 {"visible_pairs", record.visible_pairs},
+                {"key_value_bytes", record.bytes},
+                {"last_level_cache_bytes", last_level_cache_bytes()},
                 {"min_s", record.min_s},
                 {"median_s", record.median_s},
                 {"gflops", record.gflops()},
@@ -48,6 +51,16 @@ json fields(const bench_record &record) {
     return result;
 }
 
+// Bandwidths of small tensors are those of a cache.
+std::string cache_note(const std::vector<bench_record> &records) {
+    const std::int64_t cache = last_level_cache_bytes();
+    const auto cached = [&](const auto &record) { return record.bytes < static_cast<double>(cache); };
+    if (std::none_of(records.begin(), records.end(), cached)) return "";
+    return fmt::format(
+        "Keys and values below {:.0f} MiB fit the last-level cache: they, and the read peak, come from it.\n",
+        static_cast<double>(cache) / 0x1p20);
+}
+
 template <typename Member>
 bool any(const std::vector<bench_record> &records, const Member &member) {
     return std::any_of(records.begin(), records.end(),
@@ -55,6 +68,14 @@ bool any(const std::vector<bench_record> &records, const Member &member) {
 }
 
 }  // namespace
+
+std::int64_t last_level_cache_bytes() {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+    return std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
+#else
+    return 0;
+#endif
+}
 
 std::string bench_table(const std::vector<bench_record> &records) {
     const bool torch = any(records, &bench_record::torch_min_s), memory = any(records, &bench_record::extra_bytes);
@@ -70,6 +91,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                     "GFLOP/s",
                                     "FMA peak (GFLOP/s)",
                                     "of FMA peak (%)",
+                                    "K+V (MiB)",
                                     "K+V read (GB/s)",
                                     "of read peak (%)"};
     if (torch) header.insert(header.end(), {"PyTorch min (ms)", "PyTorch / Heed (x)"});
@@ -88,6 +110,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                      fmt::format("{:.1f}", record.gflops()),
                                      fmt::format("{:.1f}", record.fma_peak * 1e-9),
                                      fmt::format("{:.1f}", 100.0 * record.fraction_of_fma_peak()),
+                                     fmt::format("{:.1f}", record.bytes / 0x1p20),
                                      fmt::format("{:.2f}", record.read_gbps()),
                                      fmt::format("{:.1f}", 100.0 * record.fraction_of_read_peak())};
         if (torch) {
@@ -100,7 +123,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                              : "");
         table.add(row);
     }
-    return table.text();
+    return table.text() + cache_note(records);
 }
 
 std::string bench_json(const std::vector<bench_record> &records) {

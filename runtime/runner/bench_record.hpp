@@ -31,6 +31,9 @@ struct bench_record {
     double fraction_of_read_peak() const { return read_peak > 0.0 ? bytes / min_s / read_peak : 0.0; }
 };
 
+/// Bytes of the last-level cache of this machine; 0 if it does not say.
+std::int64_t last_level_cache_bytes();
+
 std::string bench_table(const std::vector<bench_record> &records);
 std::string bench_json(const std::vector<bench_record> &records);
 std::string bench_csv(const std::vector<bench_record> &records);

@@ -87,6 +87,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
         "Each shape: on every thread count; in memory that is length-major, packed, padded or reversed (in turns), "
         "with NaN\n"
         "and inf in every key and value that no query of the group sees; with a NaN in one key that some rows see.\n"
+        "Some shapes: called twice, for the same bits; without log_sum_exp.\n"
         "Two tiles: keys and values broadcast with stride 0; scores of magnitude 100s; all scores near -2^17.\n"
         "Outputs lie among a pattern that must stay, all memory ends at an unreadable page.\n"
         "Inputs of the variant: f32 uniform in [-1, 1]; i32 in turns uniform in [0, kv_len], in [0, 3], and 0 or "

@@ -26,10 +26,10 @@ struct comparison {
 /// The allowed error is `error_bar`, or 4 roundings of scores of the row's magnitude (4 * 2^-24 * magnitude) where that
 /// is more: no f32 kernel can know scores of 300 better than to 1.5e-5. `not_a_number[i]` says that row i sees a NaN.
 comparison compare(const problem &of, const results &actual, const expectation &expected,
-                   const std::vector<bool> &not_a_number = {});
+                   const std::vector<bool> &not_a_number = {}, bool log_sum_exp = true);
 
 /// Elements of the results' memory outside of the tensors that were written, and elements inside that were not. Empty
 /// text if there are none.
-std::string find_stray_writes(const results &actual);
+std::string find_stray_writes(const results &actual, bool log_sum_exp = true);
 
 }  // namespace heed::runner

@@ -65,7 +65,8 @@ input_tables::input_tables(const variant_description &variant, const call_sizes 
     for (int i = 0; i < variant.input_count; ++i) tables_.push_back(make_table(variant, sizes, i, fill, random));
     for (const auto &[name, value] : constants) {
         const auto *end = variant.inputs + variant.input_count;
-        const auto *found = std::find_if(variant.inputs, end, [&](const auto &input) { return name == input.name; });
+        const auto *found =
+            std::find_if(variant.inputs, end, [&name = name](const auto &input) { return name == input.name; });
         if (found == end) throw std::invalid_argument(fmt::format("{} has no input '{}'", variant.name, name));
         input_table &table = tables_[static_cast<std::size_t>(found - variant.inputs)];
         std::fill(table.reals.begin(), table.reals.end(), static_cast<float>(value));

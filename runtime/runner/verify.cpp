@@ -2,14 +2,12 @@
 #include "verify.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <limits>
-#include <map>
+#include <cstring>
 
 #include "compare.hpp"
 #include "crash_report.hpp"
@@ -117,24 +115,35 @@ class variant_verifier {
     }
 
   private:
+    // One way of calling a kernel on a problem.
+    struct way {
+        arrangement how;
+        int threads;
+        std::string remark;              ///< what is special, for messages
+        std::vector<bool> not_a_number;  ///< expected rows that see a NaN
+        bool log_sum_exp = true;
+    };
+
     void run_case(const verified_case &c, std::size_t index) {
         const problem plain = make_problem(variant_, c.sizes, c.options);
         const std::int64_t row_tile = rows_per_tile(variant_, *records_[c.kernels.front()].kernel);
         const expectation expected =
             expect(plain, choose_rows(plain, row_tile, options_.quick ? quick_pair_limit : pair_limit));
-        for (const int threads : options_.threads) check(c, plain, c.options.how, threads, expected, {}, "");
+        for (const int threads : options_.threads) check(c, plain, {c.options.how, threads, "", {}}, expected);
         if (c.options.how == arrangement::broadcast) return;
+        const int threads = options_.threads[index % options_.threads.size()];
+        if (index % 4 == 1) check_same_bits(c, plain);
+        if (index % 4 == 3) check(c, plain, {c.options.how, threads, ", without log_sum_exp", {}, false}, expected);
 
-        // The same values elsewhere in memory, with poison where nobody looks.
+        // The same values elsewhere in memory, with poison where nobody looks, then where some do.
         constexpr arrangement elsewhere[] = {arrangement::length_major, arrangement::packed, arrangement::padded,
                                              arrangement::reversed};
         problem_options strided = c.options;
         strided.how = elsewhere[index % 4];
         const problem poisoned = make_problem(variant_, c.sizes, strided);
         const std::int64_t unseen = poison_unseen(poisoned);
-        const int threads = options_.threads[index % options_.threads.size()];
-        check(c, poisoned, strided.how, threads, expected, {},
-              unseen > 0 ? fmt::format(", NaN and inf in {} unseen keys", unseen) : "");
+        const std::string remark = unseen > 0 ? fmt::format(", NaN and inf in {} unseen keys", unseen) : "";
+        check(c, poisoned, {strided.how, threads, remark, {}}, expected);
         strided.how = elsewhere[(index + 2) % 4];
         check_partly_seen(c, make_problem(variant_, c.sizes, strided), strided.how, threads, expected);
     }
@@ -142,8 +151,11 @@ class variant_verifier {
     // A NaN that some rows see: those give NaN, and no other row notices.
     void check_partly_seen(const verified_case &c, const problem &of, arrangement how, int threads,
                            const expectation &expected) {
+        // A score_mod that turns NaN into a number keeps its rows; what they are is not this check's business.
+        const double modified =
+            variant_.readings.modified_score(c.sizes, {0, 0, 0, 0}, std::nan(""), of.inputs.reader());
+        if (!std::isnan(modified)) return;
         const auto keys = partly_seen_keys(of, c.options.seed);
-        const variant_readings &readings = variant_.readings;
         bool any = false;
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if (!keys[i]) continue;
@@ -159,40 +171,53 @@ class variant_verifier {
                 keys[static_cast<std::size_t>(address.batch * variant_.groups + address.head / of.heads_per_group())];
             not_a_number[r] = key && sees(of, address, *key);
         }
-        // A score_mod that turns NaN into a number keeps its rows; what they are is not this check's business.
-        const double modified = readings.modified_score(c.sizes, {0, 0, 0, 0}, std::nan(""), of.inputs.reader());
-        if (!std::isnan(modified)) return;
-        check(c, of, how, threads, expected, not_a_number, ", NaN in a key that some rows see");
+        check(c, of, {how, threads, ", NaN in a key that some rows see", not_a_number}, expected);
     }
 
-    void check(const verified_case &c, const problem &of, arrangement how, int threads, const expectation &expected,
-               const std::vector<bool> &not_a_number, const std::string &remark) {
-        for (const std::size_t k : c.kernels) {
-            kernel_record &record = records_[k];
-            const std::string call =
-                fmt::format("{} {} {}: batch {}, q_len {}, kv_len {}, threads {}, {}, {}{}", variant_.name,
-                            record.kernel->schedule, record.kernel->isa, c.sizes.batch, c.sizes.q_len, c.sizes.kv_len,
-                            threads, runner::name_of(how), name_of(c.options.scores), remark);
-            crashes_.note(call);
-            ++record.calls;
-            std::string failure = run_and_compare(of, how, threads, expected, not_a_number, record, c.options.scores);
-            if (!failure.empty()) record.failures.push_back(call + "\n    " + failure);
-        }
+    // Two calls with the same arguments give the same bits, whichever thread takes which task.
+    void check_same_bits(const verified_case &c, const problem &of) {
+        const way how{c.options.how, options_.threads.back(), ", called twice", {}};
+        for (const std::size_t k : c.kernels)
+            record_call(c, k, how, [&](const kernel_description &kernel) -> std::string {
+                const results first = make_results(of, how.how), second = make_results(of, how.how);
+                for (const results *into : {&first, &second}) prepared_call(of, *into, kernel, how.threads)();
+                const bool same =
+                    std::memcmp(first.output.all(), second.output.all(), first.output.memory->size()) == 0 &&
+                    std::memcmp(first.log_sum_exp.all(), second.log_sum_exp.all(), first.log_sum_exp.memory->size()) ==
+                        0;
+                return same ? "" : "the results differ in some bits";
+            });
     }
 
-    static std::string run_and_compare(const problem &of, arrangement how, int threads, const expectation &expected,
-                                       const std::vector<bool> &not_a_number, kernel_record &record,
-                                       score_kind scores) {
-        const results actual = make_results(of, how);
+    void check(const verified_case &c, const problem &of, const way &how, const expectation &expected) {
+        for (const std::size_t k : c.kernels)
+            record_call(c, k, how, [&](const kernel_description &kernel) -> std::string {
+                const results actual = make_results(of, how.how);
+                prepared_call(of, actual, kernel, how.threads, how.log_sum_exp)();
+                const comparison found = compare(of, actual, expected, how.not_a_number, how.log_sum_exp);
+                records_[k].of(c.options.scores).merge(found);
+                const std::string stray = find_stray_writes(actual, how.log_sum_exp);
+                return stray.empty() ? found.failure : stray;
+            });
+    }
+
+    // `call` returns what is wrong.
+    template <typename Call>
+    void record_call(const verified_case &c, std::size_t k, const way &how, const Call &call) {
+        kernel_record &record = records_[k];
+        const std::string text =
+            fmt::format("{} {} {}: batch {}, q_len {}, kv_len {}, threads {}, {}, {}{}", variant_.name,
+                        record.kernel->schedule, record.kernel->isa, c.sizes.batch, c.sizes.q_len, c.sizes.kv_len,
+                        how.threads, runner::name_of(how.how), name_of(c.options.scores), how.remark);
+        crashes_.note(text);
+        ++record.calls;
+        std::string failure;
         try {
-            prepared_call(of, actual, *record.kernel, threads)();
+            failure = call(*record.kernel);
         } catch (const std::exception &error) {
-            return fmt::format("the call failed: {}", error.what());
+            failure = fmt::format("the call failed: {}", error.what());
         }
-        const comparison found = compare(of, actual, expected, not_a_number);
-        record.of(scores).merge(found);
-        const std::string stray = find_stray_writes(actual);
-        return stray.empty() ? found.failure : stray;
+        if (!failure.empty()) record.failures.push_back(text + "\n    " + failure);
     }
 
     const variant_description &variant_;

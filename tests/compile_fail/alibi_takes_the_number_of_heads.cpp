@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: alibi_takes_the_number_of_heads<int, false>
-// expect: heed::alibi: the number of heads must be a positive compile-time constant
+// expect: the number of heads must be a positive compile-time constant
 #include <heed/heed.hpp>
 
 using namespace heed;

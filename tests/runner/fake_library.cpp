@@ -149,7 +149,6 @@ int run_fake(void **arguments) {
     const call_sizes sizes{batches.min + batches.extent, q_len, kv_len};
     std::int64_t keys = kv_len;
     if (What == mistake::forgets_last_key && kv_len > key_tile) --keys;
-    if (What == mistake::reads_past_keys) ++keys;
     const double factor = What == mistake::imprecise ? 1.0 + 1e-5 : 1.0;
 
     for (std::int64_t b = batches.min; b < batches.min + batches.extent; ++b)
@@ -168,6 +167,10 @@ int run_fake(void **arguments) {
                         double &score = scores[static_cast<std::size_t>(k)];
                         score = shape.readings->modified_score(sizes, pair, scale_of(shape) * product, reader);
                         largest = std::max(largest, score);
+                    }
+                    if (What == mistake::reads_past_keys) {
+                        const volatile float *past = at(key, {0, kv_len, g, b});
+                        (void)*past;
                     }
                     double sum = 0.0;
                     if (largest > -infinity && shape.readings->sink_logit != nullptr) {
@@ -190,7 +193,8 @@ int run_fake(void **arguments) {
                             : What == mistake::multiplies_by_mask ? totals[static_cast<std::size_t>(d)]
                                                                   : 0.0);
                     if (What == mistake::writes_past_row) *at(output, {shape.value_dim, h, i, g, b}) = 0.0f;
-                    if (What == mistake::writes_between_rows && output->dim[2].stride > output->dim[0].extent)
+                    if (What == mistake::writes_between_rows && output->dim[2].stride > output->dim[0].extent &&
+                        output->dim[2].stride < 2 * output->dim[0].extent)
                         *at(output, {shape.value_dim, h, i, g, b}) = 0.0f;
                     const double lse = sum == 0.0 ? -infinity : std::log(sum) + largest;
                     *at(log_sum_exp, {h, i, g, b}) =

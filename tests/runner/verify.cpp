@@ -58,7 +58,7 @@ TEST_CASE("a read past the keys is stopped, and the message has the call") {
     const auto result = run_command(fakes::library(mistake::reads_past_keys), {"verify"});
     CHECK(result.status == 1);
     CHECK(contains(result.err, "read or wrote outside of its tensors"));
-    CHECK(contains(result.err, "kv_len 12"));
+    CHECK(contains(result.err, "kv_len 13"));
 }
 
 TEST_CASE("a write past the output is stopped") {

@@ -10,24 +10,13 @@
 #include <limits>
 #include <list>
 
+#include "build_kind.hpp"
 #include "fake_control.hpp"
 #include "problem.hpp"
 
 namespace {
 
 constexpr double tolerance = 1e-6;
-
-#if defined(__has_feature)
-#define HEED_HAS_FEATURE(name) __has_feature(name)
-#else
-#define HEED_HAS_FEATURE(name) 0
-#endif
-#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    HEED_HAS_FEATURE(address_sanitizer) || HEED_HAS_FEATURE(thread_sanitizer)
-constexpr bool release_build = false;
-#else
-constexpr bool release_build = true;
-#endif
 
 /// Address space that takes memory only where it is touched.
 class sparse_memory {

@@ -9,10 +9,10 @@
 
 struct fake_control {
     // Orders:
-    const char *error = nullptr;     ///< a task reports this by halide_error
-    int result = 0;                  ///< the kernel returns this
-    std::size_t scratch_bytes = 64;  ///< each task asks for so much memory
-    void (*in_task)(int task) = nullptr;
+    const char *error = nullptr;                       ///< a task reports this by halide_error
+    int result = 0;                                    ///< the kernel returns this
+    std::size_t scratch_bytes = 64;                    ///< each task asks for so much memory
+    std::atomic<void (*)(int task)> in_task{nullptr};  ///< called by each task
     // Reports:
     std::atomic<int> runs{0};
     std::atomic<const char *> isa{nullptr};

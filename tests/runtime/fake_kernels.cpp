@@ -47,8 +47,8 @@ struct closure {
 
 int one_head(void *user_context, int task, std::uint8_t *bytes) {
     const closure &c = *reinterpret_cast<closure *>(bytes);
-    if (control.in_task != nullptr) {
-        control.in_task(task);
+    if (const auto in_task = control.in_task.load()) {
+        in_task(task);
     }
     if (control.error != nullptr) {
         halide_error(user_context, control.error);

@@ -193,11 +193,11 @@ class tree_maker {
             made.magnitude = 64;
         } else if (kind == value_kind::real) {
             constexpr double infinite = std::numeric_limits<double>::infinity();
-            const std::array values = {0.0,    0.5,    -1.5,     3.25,      -7.0,        1e300,
-                                       -1e300, 1e-308, infinite, -infinite, std::nan("")};
+            const std::array values = {0.0,    0.5,    -1.5,     3.25,      -7.0,        1e308,
+                                       -1e308, 1e-308, infinite, -infinite, std::nan("")};
             made.kind_of_leaf = below(8) == 0 ? leaf::score : below(6) == 0 ? leaf::rate : leaf::literal;
             // Extreme numbers are rare, or else nothing is ever known.
-            made.literal = values[static_cast<std::size_t>(below(below(4) == 0 ? 11 : 5))];
+            made.literal = values[static_cast<std::size_t>(below(below(3) == 0 ? 11 : 5))];
         } else {
             made.literal = below(2) == 0;
         }

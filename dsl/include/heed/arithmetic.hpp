@@ -11,9 +11,10 @@
 //     my_value floor_divide(tag, const my_value &a, const my_value &b);
 //     }
 //
-// floor_divide, floor_modulo and to_real have no default; nor have is_finite and constant_like, which only ranges need.
-// The others default to abs, min, max, select, exp, log, sqrt, tanh and floor of the type's own namespace. None is
-// called like a function of C++ that takes any number of arguments elsewhere (Halide's min), lest the tag become one.
+// floor_divide, floor_modulo and to_real must be given; for ranges is_finite and constant_like too. The others default
+// to the functions abs, min, max, select, exp, log, sqrt, tanh and floor of the type's own namespace; overload those
+// that differ (Halide's abs of an int32 is a uint32). They have other names here (minimum for min) because a `min` of
+// another library that takes any number of arguments would take the tag for one of them.
 #pragma once
 
 #include <cmath>
@@ -112,7 +113,7 @@ constexpr double to_real(tag, const T &a) {
 /// True if `a` is neither infinite nor NaN.
 template <Number T>
 constexpr bool is_finite(tag, const T &a) {
-    return a - a == T{0};
+    return a >= std::numeric_limits<T>::lowest() && a <= std::numeric_limits<T>::max();
 }
 
 /// `value` as a number of the type of `like`.

@@ -1,43 +1,67 @@
 // SPDX-License-Identifier: MIT
 //
 // The one walk over expressions. `evaluate(expression, environment)` asks the environment for the value of each leaf
-// and for the result of each operator; what a value is, a number, a Halide expression, a range, a text, is the
-// environment's business. Such an environment is called a reading. It has
+// and for the result of each operator. What a value is - a number, a Halide expression, a range, a text - is the
+// environment's business; such an environment is called a reading. It has
 //
-//     auto operator()(q_pos_) const            one overload per terminal that may occur
-//     auto constant(v) const                   of a literal; v is std::int64_t, double or bool
-//     auto lookup(input, indices...) const     of an input at evaluated indices; `input` is an input_<name, type>
-//     auto apply(operation, values...) const   of an operator of operators.hpp
+//     auto operator()(q_pos_) const             one overload for each terminal that may occur
+//     auto constant(v) const                    a literal; v is std::int64_t, double or bool
+//     auto lookup(input, indices...) const      an input at evaluated indices; `input` is an input_<name, type>
+//     auto apply(operation, values...) const    an operator of operators.hpp
 //
 // A reading whose values combine by C++ operators and the functions of arithmetic.hpp derives from `value_reading`,
-// which has `apply`; see attends.hpp for one over numbers, range.hpp and print.hpp for others.
+// which has `apply`: attends.hpp has one over numbers. One that proves what holds for a whole tile derives from
+// `range_reading` (range.hpp). print.hpp has one over strings.
 //
-// To add an operator: write its struct in operators.hpp (copy one: `abs_`) and the function that builds its node in
-// expression.hpp. It is then usable in every reading that it has a rule for; where it lacks one the compiler says so by
-// operator_has_a_rule_for_the_reading. Only the range may be left out: nothing is then known of the result. A function
-// that C++ values do not have yet goes into arithmetic.hpp.
+// To add an operator, write its struct in operators.hpp (copy one: `abs_`) and the function that builds its node in
+// expression.hpp; what C++ values cannot do yet goes into arithmetic.hpp. The operator is then usable in every reading
+// that it has a rule for. Where it lacks one the compiler names both (operator_has_a_rule_for_the_reading), except for
+// ranges: without a rule nothing is known of the result, which is always sound.
 //
-// To add a reading: write a header with an environment whose `apply` calls the member function of that reading, as
-// value_reading does, then add this function to the operators.
+// To add a reading, write a header with an environment whose `apply` calls that reading's member function of the
+// operator, as value_reading does, and add the function to the operators.
 #pragma once
 
 #include <heed/expression.hpp>
 
 #include <boost/hana/unpack.hpp>
 
+#include <concepts>
 #include <cstdint>
-#include <type_traits>
 
 namespace heed {
 
 namespace detail {
 
+/// The value of what broke a rule. It converts to anything, so that no further error hides the first.
+struct not_evaluated {
+    template <class T>
+    constexpr operator T() const {
+        return T{};
+    }
+};
+
+template <class... Values>
+inline constexpr bool all_evaluated = (... && !std::same_as<Values, not_evaluated>);
+
 template <class Input, class Environment, class... Indices>
 constexpr auto look_up(const Environment &environment, const Indices &...indices) {
-    if constexpr (requires { environment.lookup(Input{}, indices...); }) {
+    if constexpr (!all_evaluated<Indices...>) {
+        return not_evaluated{};
+    } else if constexpr (requires { environment.lookup(Input{}, indices...); }) {
         return environment.lookup(Input{}, indices...);
     } else {
-        static_assert(rule::environment_looks_up_inputs<Environment, Input, false>::holds);
+        rule::environment_looks_up_inputs<Environment, Input, false>::check();
+        return not_evaluated{};
+    }
+}
+
+template <class Operator, class Environment, class... Values>
+constexpr auto apply(const Environment &environment, const Values &...values) {
+    if constexpr (!all_evaluated<Values...>) {
+        return not_evaluated{};
+    } else {
+        return environment.apply(Operator{}, values...);
     }
 }
 
@@ -56,12 +80,13 @@ constexpr auto evaluate(const E &expression, const Environment &environment) {
         });
     } else if constexpr (detail::is_node<E>) {
         return hana::unpack(expression.operands, [&](const auto &...operands) {
-            return environment.apply(typename E::operation{}, evaluate(operands, environment)...);
+            return detail::apply<typename E::operation>(environment, evaluate(operands, environment)...);
         });
     } else if constexpr (requires { environment(expression); }) {
         return environment(expression);
     } else {
-        static_assert(rule::environment_gives_a_value<Environment, E, false>::holds);
+        rule::environment_gives_a_value<Environment, E, false>::check();
+        return detail::not_evaluated{};
     }
 }
 
@@ -78,7 +103,8 @@ struct value_reading {
         if constexpr (requires { Operator::value(values...); }) {
             return Operator::value(values...);
         } else {
-            static_assert(rule::operator_has_a_rule_for_the_reading<Operator, reading::value, false>::holds);
+            rule::operator_has_a_rule_for_the_reading<Operator, reading::value, false>::check();
+            return detail::not_evaluated{};
         }
     }
 };

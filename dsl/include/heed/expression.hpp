@@ -95,20 +95,20 @@ inline constexpr bool is_literal = is_int<T>;
 template <class T>
 inline constexpr bool is_literal<literal<T>> = true;
 
-// Digits as they stand in the source, with or without 0x and separators.
-consteval std::int64_t parse_integer(std::string_view text) {
+// Digits as they stand in the source, with or without 0x and separators. Negative if there is anything else.
+constexpr std::int64_t parse_integer(std::string_view text) {
     const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     if (!is_hexadecimal && text.size() > 1 && text.front() == '0') {
-        throw "heed: '_c' takes decimal and hexadecimal numbers, without leading zeros.";
+        return -1;  // octal and binary
     }
     std::int64_t value = 0;
     for (const char c : text.substr(is_hexadecimal ? 2 : 0)) {
+        const bool is_letter = is_hexadecimal && (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
         if (c == '\'') {
             continue;
         }
-        const bool is_letter = is_hexadecimal && (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
         if (!is_letter && (c < '0' || c > '9')) {
-            throw "heed: '_c' takes whole numbers; write real numbers without it.";
+            return -1;
         }
         value = value * (is_hexadecimal ? 16 : 10) + (is_letter ? (c | 0x20) - 'a' + 10 : c - '0');
     }
@@ -125,7 +125,9 @@ inline namespace literals {
 /// `32_c` is `int_<32>{}`.
 template <char... Characters>
 constexpr auto operator""_c() {
-    return int_<detail::parse_integer({detail::characters<Characters...>, sizeof...(Characters)})>{};
+    constexpr std::int64_t value = detail::parse_integer({detail::characters<Characters...>, sizeof...(Characters)});
+    rule::constant_is_a_whole_number<value >= 0, Characters...>::check();
+    return int_<value>{};
 }
 
 }  // namespace literals
@@ -186,7 +188,7 @@ constexpr auto as_expression(const T &operand) {
     } else if constexpr (std::is_floating_point_v<T>) {
         return literal<double>{{}, static_cast<double>(operand)};
     } else {
-        static_assert(rule::input_is_indexed<T>::holds);
+        rule::input_is_indexed<T>::check();
         return literal<double>{{}, 0.0};
     }
 }
@@ -226,25 +228,25 @@ constexpr auto in_common_kind(const E &...operands) {
 
 template <class Operator, class... E>
 constexpr auto arithmetic(const E &...operands) {
-    static_assert(rule::arithmetic_needs_numbers<Operator, E...>::holds);
+    rule::arithmetic_needs_numbers<Operator, E...>::check();
     return in_common_kind<Operator>(operands...);
 }
 
 template <class Operator, class E>
 constexpr auto real_function(const E &operand) {
-    static_assert(rule::arithmetic_needs_numbers<Operator, E>::holds);
+    rule::arithmetic_needs_numbers<Operator, E>::check();
     return make_node<Operator>(to_real(operand));
 }
 
 template <class Operator, class... E>
 constexpr auto compare(const E &...operands) {
-    static_assert(rule::comparison_needs_numbers<Operator, E...>::holds);
+    rule::comparison_needs_numbers<Operator, E...>::check();
     return in_common_kind<Operator>(operands...);
 }
 
 template <class Operator, class... E>
 constexpr auto logic(const E &...operands) {
-    static_assert(rule::logic_needs_conditions<Operator, E...>::holds);
+    rule::logic_needs_conditions<Operator, E...>::check();
     return make_node<Operator>(operands...);
 }
 
@@ -259,13 +261,13 @@ constexpr auto quotient(const A &a, const B &b) {
 
 template <class A, class B>
 constexpr auto remainder(const A &a, const B &b) {
-    static_assert(rule::remainder_needs_integers<op::modulo, A, B>::holds);
+    rule::remainder_needs_integers<op::modulo, A, B>::check();
     return make_node<op::modulo>(a, b);
 }
 
 template <class Condition, class A, class B>
 constexpr auto choose(const Condition &condition, const A &a, const B &b) {
-    static_assert(rule::select_chooses_by_a_condition<Condition, A, B>::holds);
+    rule::select_chooses_by_a_condition<Condition, A, B>::check();
     if constexpr (any_real<A, B>) {
         return make_node<op::select_<value_kind::real>>(condition, to_real(a), to_real(b));
     } else {
@@ -357,12 +359,13 @@ consteval bool is_identifier(std::string_view name) {
 
 template <class Input, class... Indices>
 constexpr auto make_lookup(const Indices &...indices) {
-    static_assert(rule::input_name_is_an_identifier<Input>::holds);
-    return []<int... Dimension>(std::integer_sequence<int, Dimension...>, const Indices &...index) {
-        static_assert((... && rule::index_is_an_integer<Input, Dimension, Indices>::holds));
-        return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(index...)};
+    rule::input_type_is_f32_or_i32<typename Input::type>::check();
+    rule::input_name_is_an_identifier<Input>::check();
+    []<int... Dimension>(std::integer_sequence<int, Dimension...>) {
+        (rule::index_is_an_integer<Input, Dimension, Indices>::check(), ...);
     }
-    (std::make_integer_sequence<int, sizeof...(Indices)>{}, indices...);
+    (std::make_integer_sequence<int, sizeof...(Indices)>{});
+    return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(indices...)};
 }
 
 }  // namespace detail
@@ -371,7 +374,6 @@ constexpr auto make_lookup(const Indices &...indices) {
 /// variant; its rank is the number of indices it is used with.
 template <fixed_string Name, class Type>
 struct input_ : detail::input_base {
-    static_assert(rule::input_type_is_f32_or_i32<Type>::holds);
     using type = Type;
     static constexpr value_kind kind = std::same_as<Type, i32> ? value_kind::integer : value_kind::real;
     static constexpr std::string_view name() { return Name.view(); }

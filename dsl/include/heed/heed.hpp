@@ -8,6 +8,8 @@
 #include <heed/evaluate.hpp>
 #include <heed/expression.hpp>
 #include <heed/masks.hpp>
+#include <heed/print.hpp>
+#include <heed/range.hpp>
 #include <heed/rules.hpp>
 #include <heed/scores.hpp>
 #include <heed/variant.hpp>

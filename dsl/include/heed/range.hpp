@@ -69,9 +69,9 @@ struct tile_environment : range_reading {
     }
 
     template <class Input, class... Indices>
-    constexpr auto lookup(Input input, const Indices &...indices) const {
+    constexpr auto lookup(Input, const Indices &...indices) const {
         if constexpr (all_points<Indices...>) {
-            return point{scalar_environment<Read>(read).lookup(input, indices.value...)};
+            return point{detail::look_up<Input>(scalar_environment<Read>(read), indices.value...)};
         } else {
             return unknown{};
         }

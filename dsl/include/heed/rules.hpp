@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Every rule that a declaration can break. Each is a struct whose arguments are the facts, so that the compiler prints
-// them; the message says what is wrong, why, and how to fix it. `holds` lets the caller stop before errors that only
-// follow from the first one.
+// them; the message says what is wrong, why, and how to fix it. `check()` reports a broken rule and returns whether the
+// rule holds, so that the caller can stop before errors that only follow from the first one. (The assertion stands in a
+// function because clang++ 14 gives up on all that uses a class with a failed one.)
 #pragma once
 
 #include <heed/detail/kind.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 
 namespace heed::rule {
 
@@ -17,40 +19,55 @@ namespace heed::rule {
 template <class Operator, class... Operands>
 struct logic_needs_conditions {
     static constexpr bool holds = (... && (Operands::kind == value_kind::boolean));
-    static_assert(holds,
-                  "heed: '&&', '||' and '!' combine conditions, but an operand is a number. The operands are the "
-                  "arguments of logic_needs_conditions<operator, operands...> in this diagnostic. Fix: compare the "
-                  "number with something, e.g. 'q_pos - kv_pos < 128_c'.");
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed: '&&', '||' and '!' combine conditions, but an operand is a number. The operands are the "
+                      "arguments of logic_needs_conditions<operator, operands...> in this diagnostic. Fix: compare the "
+                      "number with something, e.g. 'q_pos - kv_pos < 128_c'.");
+        return holds;
+    }
 };
 
 /// Arithmetic takes numbers.
 template <class Operator, class... Operands>
 struct arithmetic_needs_numbers {
     static constexpr bool holds = (... && detail::is_number(Operands::kind));
-    static_assert(holds,
-                  "heed: arithmetic needs numbers, but an operand is a condition. The operands are the arguments of "
-                  "arithmetic_needs_numbers<operator, operands...> in this diagnostic. Fix: turn the condition into a "
-                  "number, e.g. 'select(condition, 1.0, 0.0)', or combine conditions with '&&', '||', '!'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: arithmetic needs numbers, but an operand is a condition. The operands are the arguments of "
+            "arithmetic_needs_numbers<operator, operands...> in this diagnostic. Fix: turn the condition into a "
+            "number, e.g. 'select(condition, 1.0, 0.0)', or combine conditions with '&&', '||', '!'.");
+        return holds;
+    }
 };
 
 /// Comparisons take numbers, so `a < b < c` is an error.
 template <class Operator, class... Operands>
 struct comparison_needs_numbers {
     static constexpr bool holds = (... && detail::is_number(Operands::kind));
-    static_assert(holds,
-                  "heed: a comparison needs two numbers, but an operand is itself a condition. The operands are the "
-                  "arguments of comparison_needs_numbers<operator, operands...> in this diagnostic. Fix: write "
-                  "'a < b && b < c' for 'a < b < c', and 'a && b || !a && !b' for conditions that are to be equal.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: a comparison needs two numbers, but an operand is itself a condition. The operands are the "
+            "arguments of comparison_needs_numbers<operator, operands...> in this diagnostic. Fix: write "
+            "'a < b && b < c' for 'a < b < c', and 'a && b || !a && !b' for conditions that are to be equal.");
+        return holds;
+    }
 };
 
 /// `%` takes whole numbers.
 template <class Operator, class... Operands>
 struct remainder_needs_integers {
     static constexpr bool holds = (... && (Operands::kind == value_kind::integer));
-    static_assert(holds,
-                  "heed: '%' is the remainder of whole numbers, but an operand is not a whole number. The operands are "
-                  "the arguments of remainder_needs_integers<operator, operands...> in this diagnostic. Fix: use "
-                  "positions and constants such as '64_c'; for real numbers write 'a - floor(a / b) * b'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: '%' is the remainder of whole numbers, but an operand is not a whole number. The operands are "
+            "the arguments of remainder_needs_integers<operator, operands...> in this diagnostic. Fix: use "
+            "positions and constants such as '64_c'; for real numbers write 'a - floor(a / b) * b'.");
+        return holds;
+    }
 };
 
 /// `select(condition, a, b)`.
@@ -58,11 +75,28 @@ template <class Condition, class A, class B>
 struct select_chooses_by_a_condition {
     static constexpr bool holds =
         Condition::kind == value_kind::boolean && detail::is_number(A::kind) == detail::is_number(B::kind);
-    static_assert(
-        holds,
-        "heed: 'select(condition, a, b)' needs a condition first, then two numbers or two conditions. The three "
-        "are the arguments of select_chooses_by_a_condition<condition, a, b> in this diagnostic. Fix: "
-        "e.g. 'select(kv_pos < 4_c, 1.0, 0.5)'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: 'select(condition, a, b)' needs a condition first, then two numbers or two conditions. The three "
+            "are the arguments of select_chooses_by_a_condition<condition, a, b> in this diagnostic. Fix: "
+            "e.g. 'select(kv_pos < 4_c, 1.0, 0.5)'.");
+        return holds;
+    }
+};
+
+/// `_c` is for whole numbers.
+template <bool IsWhole, char... Characters>
+struct constant_is_a_whole_number {
+    static constexpr bool holds = IsWhole;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: '_c' takes decimal or hexadecimal whole numbers; the characters are the arguments of "
+            "constant_is_a_whole_number<false, characters...> in this diagnostic. Fix: write real numbers without it: "
+            "'0.5'; negative ones as '-4_c' or 'int_<-4>{}'.");
+        return holds;
+    }
 };
 
 // Inputs
@@ -70,65 +104,84 @@ struct select_chooses_by_a_condition {
 /// An input needs its indices before it is a number.
 template <class Input>
 struct input_is_indexed {
-    static constexpr bool holds = false;
-    static_assert(!sizeof(Input),
-                  "heed: an input is used without indices; it is the argument of input_is_indexed<input> in this "
-                  "diagnostic. Fix: 'input<\"x\">()' for a single number, 'input<\"x\">[head]' for a vector, "
-                  "'input<\"x\">(batch, head)' for more dimensions.");
+    static constexpr bool holds = sizeof(Input) == 0;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed: an input is used without indices; it is the argument of input_is_indexed<input> in this "
+                      "diagnostic. Fix: 'input<\"x\">()' for a single number, 'input<\"x\">[head]' for a vector, "
+                      "'input<\"x\">(batch, head)' for more dimensions.");
+        return holds;
+    }
 };
 
 /// Indices are whole numbers.
 template <class Input, int Dimension, class Index>
 struct index_is_an_integer {
     static constexpr bool holds = Index::kind == value_kind::integer;
-    static_assert(holds,
-                  "heed: the index of an input must be a whole number. Input, dimension (from 0) and index are the "
-                  "arguments of index_is_an_integer<input, dimension, index> in this diagnostic. Fix: index with head, "
-                  "batch, positions, constants such as '4_c', or an input declared as i32: 'input<\"table\", i32>'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: the index of an input must be a whole number. Input, dimension (from 0) and index are the "
+            "arguments of index_is_an_integer<input, dimension, index> in this diagnostic. Fix: index with head, "
+            "batch, positions, constants such as '4_c', or an input declared as i32: 'input<\"table\", i32>'.");
+        return holds;
+    }
 };
 
 /// The types of inputs.
 template <class Type>
 struct input_type_is_f32_or_i32 {
     static constexpr bool holds = requires { Type::heed_input_type; };
-    static_assert(
-        holds,
-        "heed: the type of an input must be f32 or i32; it is the argument of input_type_is_f32_or_i32<type> in "
-        "this diagnostic. Fix: 'input<\"x\">' or 'input<\"x\", f32>' for real numbers, 'input<\"x\", i32>' for "
-        "whole numbers.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: the type of an input must be f32 or i32; it is the argument of input_type_is_f32_or_i32<type> in "
+            "this diagnostic. Fix: 'input<\"x\">' or 'input<\"x\", f32>' for real numbers, 'input<\"x\", i32>' for "
+            "whole numbers.");
+        return holds;
+    }
 };
 
 /// The name becomes an argument of the generated kernels.
 template <class Input>
 struct input_name_is_an_identifier {
     static constexpr bool holds = Input::name_is_an_identifier();
-    static_assert(
-        holds,
-        "heed: the name of an input becomes an argument of the kernels, so it must be a C++ identifier: letters, "
-        "digits and single '_', a letter first, and no keyword. The input is the argument of "
-        "input_name_is_an_identifier<input> in this diagnostic. Fix: rename it, e.g. 'input<\"relative_bias\">'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: the name of an input becomes an argument of the kernels, so it must be a C++ identifier: letters, "
+            "digits and single '_', a letter first, and no keyword. The input is the argument of "
+            "input_name_is_an_identifier<input> in this diagnostic. Fix: rename it, e.g. 'input<\"relative_bias\">'.");
+        return holds;
+    }
 };
 
 /// Two uses of a name agree in type.
 template <class First, class Second>
 struct one_input_one_type {
     static constexpr bool holds = First::name() != Second::name() || First::kind == Second::kind;
-    static_assert(
-        holds,
-        "heed::variant: an input is used with two types, but it is one argument of the kernels. The two uses are "
-        "the arguments of one_input_one_type<first, second> in this diagnostic. Fix: give both the same type, or "
-        "two names.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: an input is used with two types, but it is one argument of the kernels. The two uses are "
+            "the arguments of one_input_one_type<first, second> in this diagnostic. Fix: give both the same type, or "
+            "two names.");
+        return holds;
+    }
 };
 
 /// Two uses of a name agree in rank.
 template <class First, int FirstRank, class Second, int SecondRank>
 struct one_input_one_rank {
     static constexpr bool holds = First::name() != Second::name() || FirstRank == SecondRank;
-    static_assert(
-        holds,
-        "heed::variant: an input is used with different numbers of indices, but it is one argument of the kernels. "
-        "The two uses are the arguments of one_input_one_rank<first, rank, second, rank> in this diagnostic. Fix: "
-        "index it the same way everywhere, or use two names.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: an input is used with different numbers of indices, but it is one argument of the kernels. "
+            "The two uses are the arguments of one_input_one_rank<first, rank, second, rank> in this diagnostic. Fix: "
+            "index it the same way everywhere, or use two names.");
+        return holds;
+    }
 };
 
 // Keys
@@ -137,196 +190,255 @@ struct one_input_one_rank {
 template <class Argument>
 struct argument_is_a_key_with_a_value {
     static constexpr bool holds = requires { typename Argument::heed_key; };
-    static_assert(holds,
-                  "heed::variant: an argument is not of the form 'key = value'; it is the argument of "
-                  "argument_is_a_key_with_a_value<argument> in this diagnostic. Fix: name what it is for, e.g. "
-                  "'mask = causal', 'heads = 8_c'.");
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: an argument is not of the form 'key = value'; it is the argument of "
+                      "argument_is_a_key_with_a_value<argument> in this diagnostic. Fix: name what it is for, e.g. "
+                      "'mask = causal', 'heads = 8_c'.");
+        return holds;
+    }
 };
 
 /// Keys that are not Heed's.
 template <class Key, bool Known>
 struct key_is_known {
     static constexpr bool holds = Known;
-    static_assert(
-        holds,
-        "heed::variant: unknown key; it is the first argument of key_is_known<key, false> in this diagnostic. The "
-        "keys are heads, groups, head_dim, value_dim, scale, mask, score_mod, sink_logit, align, query_start. "
-        "Fix: use one of these.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: unknown key; it is the first argument of key_is_known<key, false> in this diagnostic. The "
+            "keys are heads, groups, head_dim, value_dim, scale, mask, score_mod, sink_logit, align, query_start. "
+            "Fix: use one of these.");
+        return holds;
+    }
 };
 
 /// heads and head_dim have no default.
 template <class Key, bool Given>
 struct key_is_given {
     static constexpr bool holds = Given;
-    static_assert(
-        holds,
-        "heed::variant: a required key is missing; it is the first argument of key_is_given<key, false> in this "
-        "diagnostic. Fix: every variant needs 'heads' and 'head_dim', e.g. 'heads = 8_c, head_dim = 64_c'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: a required key is missing; it is the first argument of key_is_given<key, false> in this "
+            "diagnostic. Fix: every variant needs 'heads' and 'head_dim', e.g. 'heads = 8_c, head_dim = 64_c'.");
+        return holds;
+    }
 };
 
 /// No key twice.
 template <class Key, int Times>
 struct key_is_given_once {
     static constexpr bool holds = Times <= 1;
-    static_assert(
-        holds,
-        "heed::variant: a key is given more than once; key and count are the arguments of "
-        "key_is_given_once<key, times> in this diagnostic. Fix: keep one; masks combine with '&&' and '||', scores "
-        "with ordinary arithmetic.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: a key is given more than once; key and count are the arguments of "
+            "key_is_given_once<key, times> in this diagnostic. Fix: keep one; masks combine with '&&' and '||', scores "
+            "with ordinary arithmetic.");
+        return holds;
+    }
 };
 
 /// Sizes are part of the type.
 template <class Key, class Value, bool IsConstant>
 struct size_is_a_compile_time_constant {
     static constexpr bool holds = IsConstant;
-    static_assert(
-        holds,
-        "heed::variant: a size must be a compile-time constant, because kernels are compiled for it. Key and value "
-        "are the arguments of size_is_a_compile_time_constant<key, value, false> in this diagnostic. Fix: append "
-        "'_c' to the number ('8_c' instead of '8'), or write 'int_<N>{}'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: a size must be a compile-time constant, because kernels are compiled for it. Key and value "
+            "are the arguments of size_is_a_compile_time_constant<key, value, false> in this diagnostic. Fix: append "
+            "'_c' to the number ('8_c' instead of '8'), or write 'int_<N>{}'.");
+        return holds;
+    }
 };
 
 /// Sizes count something.
 template <class Key, std::int64_t Value>
 struct size_is_positive {
     static constexpr bool holds = Value > 0;
-    static_assert(
-        holds,
-        "heed::variant: a size must be at least 1; key and value are the arguments of size_is_positive<key, value> "
-        "in this diagnostic. Fix: give a positive number.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: a size must be at least 1; key and value are the arguments of size_is_positive<key, value> "
+            "in this diagnostic. Fix: give a positive number.");
+        return holds;
+    }
 };
 
 /// Heads are dealt evenly to the groups.
 template <std::int64_t Heads, std::int64_t Groups>
 struct groups_divide_heads {
     static constexpr bool holds = Heads % Groups == 0;
-    static_assert(
-        holds,
-        "heed::variant: 'heads' must be a multiple of 'groups': every group of query heads shares one key/value "
-        "head. The two numbers are the arguments of groups_divide_heads<heads, groups> in this diagnostic. Fix: "
-        "change 'groups' to a divisor of 'heads', or leave it out for plain multi-head attention.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'heads' must be a multiple of 'groups': every group of query heads shares one key/value "
+            "head. The two numbers are the arguments of groups_divide_heads<heads, groups> in this diagnostic. Fix: "
+            "change 'groups' to a divisor of 'heads', or leave it out for plain multi-head attention.");
+        return holds;
+    }
 };
 
 /// `scale` multiplies every score.
 template <class Value, bool IsNumber>
 struct scale_is_a_number {
     static constexpr bool holds = IsNumber;
-    static_assert(
-        holds,
-        "heed::variant: 'scale' must be a plain number; its type is the first argument of scale_is_a_number<type, "
-        "false> in this diagnostic. Fix: e.g. 'scale = 0.125'; a scale that depends on head or position belongs "
-        "into 'score_mod', e.g. 'score_mod = score * input<\"head_scale\">[head]'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'scale' must be a plain number; its type is the first argument of scale_is_a_number<type, "
+            "false> in this diagnostic. Fix: e.g. 'scale = 0.125'; a scale that depends on head or position belongs "
+            "into 'score_mod', e.g. 'score_mod = score * input<\"head_scale\">[head]'.");
+        return holds;
+    }
 };
+
+/// The compiler names this function, which is not constexpr on purpose, where 'scale' is infinite or NaN.
+[[noreturn]] inline void scale_must_be_a_finite_number() { std::abort(); }
 
 /// `mask` is true where a query attends to a key.
 template <class Mask>
 struct mask_is_a_condition {
     static constexpr bool holds = Mask::kind == value_kind::boolean;
-    static_assert(
-        holds,
-        "heed::variant: 'mask' must be a condition (true = attend), but this expression yields a number; it is the "
-        "argument of mask_is_a_condition<mask> in this diagnostic. Fix: compare it with something, e.g. "
-        "'q_pos - kv_pos < 128_c'; to change scores use 'score_mod'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'mask' must be a condition (true = attend), but this expression yields a number; it is the "
+            "argument of mask_is_a_condition<mask> in this diagnostic. Fix: compare it with something, e.g. "
+            "'q_pos - kv_pos < 128_c'; to change scores use 'score_mod'.");
+        return holds;
+    }
 };
 
 /// Tiles are skipped before any score is known.
 template <class Mask, bool UsesScore>
 struct mask_does_not_use_score {
     static constexpr bool holds = !UsesScore;
-    static_assert(
-        holds,
-        "heed::variant: 'mask' uses 'score', but a mask decides which scores are computed at all. The mask is the "
-        "first argument of mask_does_not_use_score<mask, true> in this diagnostic. Fix: decide by positions, "
-        "head, batch and inputs; to change scores by their value use 'score_mod'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'mask' uses 'score', but a mask decides which scores are computed at all. The mask is the "
+            "first argument of mask_does_not_use_score<mask, true> in this diagnostic. Fix: decide by positions, "
+            "head, batch and inputs; to change scores by their value use 'score_mod'.");
+        return holds;
+    }
 };
 
 /// `score_mod` replaces the score.
 template <class Score>
 struct score_mod_is_a_number {
     static constexpr bool holds = detail::is_number(Score::kind);
-    static_assert(
-        holds,
-        "heed::variant: 'score_mod' must be a number, the new score, but this expression is a condition; it is the "
-        "argument of score_mod_is_a_number<score_mod> in this diagnostic. Fix: use 'mask' to hide keys, "
-        "'select(condition, a, b)' to choose between scores.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'score_mod' must be a number, the new score, but this expression is a condition; it is the "
+            "argument of score_mod_is_a_number<score_mod> in this diagnostic. Fix: use 'mask' to hide keys, "
+            "'select(condition, a, b)' to choose between scores.");
+        return holds;
+    }
 };
 
 /// `sink_logit` is one term of the softmax's denominator.
 template <class Logit>
 struct sink_logit_is_a_number {
     static constexpr bool holds = detail::is_number(Logit::kind);
-    static_assert(
-        holds,
-        "heed::variant: 'sink_logit' must be a number, but this expression is a condition; it is the argument of "
-        "sink_logit_is_a_number<sink_logit> in this diagnostic. Fix: e.g. 'sink_logit = input<\"sinks\">[head]'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'sink_logit' must be a number, but this expression is a condition; it is the argument of "
+            "sink_logit_is_a_number<sink_logit> in this diagnostic. Fix: e.g. 'sink_logit = input<\"sinks\">[head]'.");
+        return holds;
+    }
 };
 
 /// One sink per row of scores.
 template <class Logit, bool UsesPair>
 struct sink_logit_does_not_depend_on_keys_or_queries {
     static constexpr bool holds = !UsesPair;
-    static_assert(
-        holds,
-        "heed::variant: 'sink_logit' uses score, q_pos or kv_pos, but it is one term added to the softmax's "
-        "denominator, the same for all queries and keys of a head. It is the first argument of "
-        "sink_logit_does_not_depend_on_keys_or_queries<sink_logit, true> in this diagnostic. Fix: use head, batch, "
-        "lengths and inputs indexed by them.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'sink_logit' uses score, q_pos or kv_pos, but it is one term added to the softmax's "
+            "denominator, the same for all queries and keys of a head. It is the first argument of "
+            "sink_logit_does_not_depend_on_keys_or_queries<sink_logit, true> in this diagnostic. Fix: use head, batch, "
+            "lengths and inputs indexed by them.");
+        return holds;
+    }
 };
 
 /// `query_start` is a position.
 template <class Start>
 struct query_start_is_an_integer {
     static constexpr bool holds = Start::kind == value_kind::integer;
-    static_assert(
-        holds,
-        "heed::variant: 'query_start' must be a whole number, the position of the first query; it is the argument "
-        "of query_start_is_an_integer<query_start> in this diagnostic. Fix: e.g. 'query_start = input<\"start\", "
-        "i32>[batch]'; inputs are real numbers unless declared i32.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'query_start' must be a whole number, the position of the first query; it is the argument "
+            "of query_start_is_an_integer<query_start> in this diagnostic. Fix: e.g. 'query_start = input<\"start\", "
+            "i32>[batch]'; inputs are real numbers unless declared i32.");
+        return holds;
+    }
 };
 
 /// Positions of queries are the same for all heads.
 template <class Start, bool UsesPair>
 struct query_start_depends_on_batch_only {
     static constexpr bool holds = !UsesPair;
-    static_assert(
-        holds,
-        "heed::variant: 'query_start' uses score, q_pos, kv_pos or head, but it is the position from which the "
-        "queries of a batch element are counted. It is the first argument of "
-        "query_start_depends_on_batch_only<query_start, true> in this diagnostic. Fix: use batch, q_len, kv_len "
-        "and inputs indexed by batch.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'query_start' uses score, q_pos, kv_pos or head, but it is the position from which the "
+            "queries of a batch element are counted. It is the first argument of "
+            "query_start_depends_on_batch_only<query_start, true> in this diagnostic. Fix: use batch, q_len, kv_len "
+            "and inputs indexed by batch.");
+        return holds;
+    }
 };
 
 /// Two ways of saying where queries start.
 template <bool AlignGiven, bool QueryStartGiven>
 struct align_or_query_start {
     static constexpr bool holds = !AlignGiven || !QueryStartGiven;
-    static_assert(
-        holds,
-        "heed::variant: 'align' and 'query_start' are both given, but both say where the queries start "
-        "(align_or_query_start<true, true> in this diagnostic). Fix: keep one; 'align = top_left' is 'query_start = "
-        "0_c', 'align = bottom_right' is 'query_start = kv_len - q_len'.");
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: 'align' and 'query_start' are both given, but both say where the queries start "
+                      "(align_or_query_start<true, true> in this diagnostic). Fix: keep one; 'align = top_left' is "
+                      "'query_start = "
+                      "0_c', 'align = bottom_right' is 'query_start = kv_len - q_len'.");
+        return holds;
+    }
 };
 
 /// The two alignments.
 template <class Value, bool Known>
 struct align_is_top_left_or_bottom_right {
     static constexpr bool holds = Known;
-    static_assert(
-        holds,
-        "heed::variant: 'align' must be top_left or bottom_right; the type given is the first argument of "
-        "align_is_top_left_or_bottom_right<type, false> in this diagnostic. Fix: use one of these, or 'query_start' "
-        "for any other start.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'align' must be top_left or bottom_right; the type given is the first argument of "
+            "align_is_top_left_or_bottom_right<type, false> in this diagnostic. Fix: use one of these, or "
+            "'query_start' "
+            "for any other start.");
+        return holds;
+    }
 };
 
 /// Values of mask, score_mod, sink_logit and query_start.
 template <class Key, class Value, bool IsOperand>
 struct value_is_an_expression {
     static constexpr bool holds = IsOperand;
-    static_assert(
-        holds,
-        "heed::variant: the value of this key must be an expression. Key and type of the value are the arguments of "
-        "value_is_an_expression<key, type, false> in this diagnostic. Fix: build it from score, q_pos, kv_pos, "
-        "head, batch, q_len, kv_len, input<\"...\"> and numbers.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: the value of this key must be an expression. Key and type of the value are the arguments "
+            "of "
+            "value_is_an_expression<key, type, false> in this diagnostic. Fix: build it from score, q_pos, kv_pos, "
+            "head, batch, q_len, kv_len, input<\"...\"> and numbers.");
+        return holds;
+    }
 };
 
 // Readings
@@ -335,43 +447,56 @@ struct value_is_an_expression {
 template <class Operator, class Reading, bool HasRule>
 struct operator_has_a_rule_for_the_reading {
     static constexpr bool holds = HasRule;
-    static_assert(
-        holds,
-        "heed: an operator has no rule for this reading. Operator and reading are the arguments of "
-        "operator_has_a_rule_for_the_reading<operator, reading, false> in this diagnostic. Fix: add the static "
-        "member function that the reading asks for to the operator's struct, see heed/evaluate.hpp.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: an operator has no rule for this reading. Operator and reading are the arguments of "
+            "operator_has_a_rule_for_the_reading<operator, reading, false> in this diagnostic. Fix: add the static "
+            "member function that the reading asks for to the operator's struct, see heed/evaluate.hpp.");
+        return holds;
+    }
 };
 
 /// An environment lacks a terminal.
 template <class Environment, class Terminal, bool Gives>
 struct environment_gives_a_value {
     static constexpr bool holds = Gives;
-    static_assert(holds,
-                  "heed: an environment has no value for a terminal of the expression. The two are the arguments of "
-                  "environment_gives_a_value<environment, terminal, false> in this diagnostic. Fix: add 'auto "
-                  "operator()(terminal) const' to the environment, or do not use the terminal here.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: an environment has no value for a terminal of the expression. The two are the arguments of "
+            "environment_gives_a_value<environment, terminal, false> in this diagnostic. Fix: add 'auto "
+            "operator()(terminal) const' to the environment, or do not use the terminal here.");
+        return holds;
+    }
 };
 
 /// An environment cannot look inputs up.
 template <class Environment, class Input, bool Looks>
 struct environment_looks_up_inputs {
     static constexpr bool holds = Looks;
-    static_assert(
-        holds,
-        "heed: the expression reads an input, but the environment cannot look it up. The two are the arguments of "
-        "environment_looks_up_inputs<environment, input, false> in this diagnostic. Fix: give 'attends' or "
-        "'modified_score' a function (input, indices...) as its last argument; in an environment of your own "
-        "write 'lookup(input, indices...)'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: the expression reads an input, but the environment cannot look it up. The two are the arguments of "
+            "environment_looks_up_inputs<environment, input, false> in this diagnostic. Fix: give 'attends' or "
+            "'modified_score' a function (input, indices...) as its last argument; in an environment of your own "
+            "write 'lookup(input, indices...)'.");
+        return holds;
+    }
 };
 
 /// ALiBi's slopes depend on the number of heads.
 template <class Heads, bool IsConstant>
 struct alibi_takes_the_number_of_heads {
     static constexpr bool holds = IsConstant;
-    static_assert(
-        holds,
-        "heed::alibi: the number of heads must be a positive compile-time constant; its type is the first argument "
-        "of alibi_takes_the_number_of_heads<heads, false> in this diagnostic. Fix: append '_c': 'alibi(12_c)'.");
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::alibi: the number of heads must be a positive compile-time constant; its type is the first argument "
+            "of alibi_takes_the_number_of_heads<heads, false> in this diagnostic. Fix: append '_c': 'alibi(12_c)'.");
+        return holds;
+    }
 };
 
 }  // namespace heed::rule

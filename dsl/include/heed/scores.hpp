@@ -22,10 +22,10 @@ constexpr auto softcap(E x, Cap cap) {
 template <class Heads>
 constexpr auto alibi_slope(Heads) {
     if constexpr (!detail::is_int<Heads>) {
-        static_assert(rule::alibi_takes_the_number_of_heads<Heads, false>::holds);
+        rule::alibi_takes_the_number_of_heads<Heads, false>::check();
         return score;
     } else if constexpr (Heads::value < 1) {
-        static_assert(rule::alibi_takes_the_number_of_heads<Heads, false>::holds);
+        rule::alibi_takes_the_number_of_heads<Heads, false>::check();
         return score;
     } else {
         constexpr auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(Heads::value)));

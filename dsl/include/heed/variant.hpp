@@ -4,6 +4,7 @@
 // result is one constexpr object that the generators and the readings ask for its parts.
 #pragma once
 
+#include <heed/arithmetic.hpp>
 #include <heed/expression.hpp>
 #include <heed/rules.hpp>
 
@@ -121,9 +122,9 @@ constexpr double inverse_square_root(long double x) {
 
 template <class First, class... Rest>
 constexpr bool agree_with(type_list<First>, type_list<Rest...>) {
-    return (... && rule::one_input_one_type<typename First::input, typename Rest::input>::holds) &&
+    return (... && rule::one_input_one_type<typename First::input, typename Rest::input>::check()) &&
            (... &&
-            rule::one_input_one_rank<typename First::input, First::rank, typename Rest::input, Rest::rank>::holds);
+            rule::one_input_one_rank<typename First::input, First::rank, typename Rest::input, Rest::rank>::check());
 }
 
 constexpr bool inputs_agree(type_list<>) { return true; }
@@ -271,61 +272,62 @@ namespace detail {
 
 template <class... Settings>
 constexpr bool keys_are_valid() {
-    return (... && rule::key_is_known<typename Settings::heed_key, is_known_key<typename Settings::heed_key>>::holds) &&
+    return (... &&
+            rule::key_is_known<typename Settings::heed_key, is_known_key<typename Settings::heed_key>>::check()) &&
            (... && rule::key_is_given_once<typename Settings::heed_key,
-                                           times_given<typename Settings::heed_key, Settings...>>::holds) &&
-           rule::key_is_given<heads_, is_given<heads_, Settings...>>::holds &&
-           rule::key_is_given<head_dim_, is_given<head_dim_, Settings...>>::holds &&
-           rule::align_or_query_start<is_given<align_, Settings...>, is_given<query_start_, Settings...>>::holds;
+                                           times_given<typename Settings::heed_key, Settings...>>::check()) &&
+           rule::key_is_given<heads_, is_given<heads_, Settings...>>::check() &&
+           rule::key_is_given<head_dim_, is_given<head_dim_, Settings...>>::check() &&
+           rule::align_or_query_start<is_given<align_, Settings...>, is_given<query_start_, Settings...>>::check();
 }
 
 template <class Key, class Value>
 constexpr bool value_is_valid(const setting<Key, Value> *) {
     if constexpr (std::same_as<Key, heads_> || std::same_as<Key, groups_> || std::same_as<Key, head_dim_> ||
                   std::same_as<Key, value_dim_>) {
-        if constexpr (rule::size_is_a_compile_time_constant<Key, Value, is_int<Value>>::holds) {
-            return rule::size_is_positive<Key, Value::value>::holds;
+        if constexpr (rule::size_is_a_compile_time_constant<Key, Value, is_int<Value>>::check()) {
+            return rule::size_is_positive<Key, Value::value>::check();
         } else {
             return false;
         }
     } else if constexpr (std::same_as<Key, scale_>) {
         constexpr bool is_number = (std::is_arithmetic_v<Value> && !std::same_as<Value, bool>) || is_int<Value>;
-        return rule::scale_is_a_number<Value, is_number>::holds;
+        return rule::scale_is_a_number<Value, is_number>::check();
     } else if constexpr (std::same_as<Key, align_>) {
         constexpr bool known = std::same_as<Value, top_left_> || std::same_as<Value, bottom_right_>;
-        return rule::align_is_top_left_or_bottom_right<Value, known>::holds;
+        return rule::align_is_top_left_or_bottom_right<Value, known>::check();
     } else if constexpr (InputWithoutIndices<Value>) {
-        return rule::input_is_indexed<Value>::holds;
+        return rule::input_is_indexed<Value>::check();
     } else {
-        return rule::value_is_an_expression<Key, Value, Operand<Value>>::holds;
+        return rule::value_is_an_expression<Key, Value, Operand<Value>>::check();
     }
 }
 
 template <class Mask>
 constexpr bool mask_is_valid() {
-    return rule::mask_is_a_condition<Mask>::holds && rule::mask_does_not_use_score<Mask, uses<Mask, score_>>::holds;
+    return rule::mask_is_a_condition<Mask>::check() && rule::mask_does_not_use_score<Mask, uses<Mask, score_>>::check();
 }
 
 template <class Score>
 constexpr bool score_mod_is_valid() {
-    return rule::score_mod_is_a_number<Score>::holds;
+    return rule::score_mod_is_a_number<Score>::check();
 }
 
 template <class Logit>
 constexpr bool sink_logit_is_valid() {
-    return rule::sink_logit_is_a_number<Logit>::holds &&
-           rule::sink_logit_does_not_depend_on_keys_or_queries<Logit, uses<Logit, score_, q_pos_, kv_pos_>>::holds;
+    return rule::sink_logit_is_a_number<Logit>::check() &&
+           rule::sink_logit_does_not_depend_on_keys_or_queries<Logit, uses<Logit, score_, q_pos_, kv_pos_>>::check();
 }
 
 template <class Start>
 constexpr bool query_start_is_valid() {
-    return rule::query_start_is_an_integer<Start>::holds &&
-           rule::query_start_depends_on_batch_only<Start, uses<Start, score_, q_pos_, kv_pos_, head_>>::holds;
+    return rule::query_start_is_an_integer<Start>::check() &&
+           rule::query_start_depends_on_batch_only<Start, uses<Start, score_, q_pos_, kv_pos_, head_>>::check();
 }
 
 template <class... Settings>
 constexpr bool is_valid() {
-    if constexpr (!(... && rule::argument_is_a_key_with_a_value<Settings>::holds)) {
+    if constexpr (!(... && rule::argument_is_a_key_with_a_value<Settings>::check())) {
         return false;
     } else if constexpr (!keys_are_valid<Settings...>()) {
         return false;
@@ -335,7 +337,7 @@ constexpr bool is_valid() {
         using given = settings<Settings...>;
         constexpr given *none = nullptr;
         constexpr std::int64_t heads = size_of<heads_, 0>(none);
-        if constexpr (!rule::groups_divide_heads<heads, size_of<groups_, heads>(none)>::holds) {
+        if constexpr (!rule::groups_divide_heads<heads, size_of<groups_, heads>(none)>::check()) {
             return false;
         } else if constexpr (!mask_is_valid<decltype(as_expression(get_or<mask_>(std::declval<given>(), true)))>()) {
             return false;
@@ -356,12 +358,9 @@ constexpr bool is_valid() {
 /// Stands for a declaration that broke a rule, so that no further error hides the first.
 struct invalid_variant {};
 
-/// Not constexpr on purpose: the compiler names this function when a scale is infinite or NaN.
-inline void scale_must_be_a_finite_number() {}
-
 constexpr void check_scale(double scale) {
-    if (!(scale - scale == 0)) {
-        scale_must_be_a_finite_number();  // heed::variant: 'scale' is infinite or NaN. Fix: give a finite number.
+    if (!arithmetic::is_finite(arithmetic::tag{}, scale)) {
+        rule::scale_must_be_a_finite_number();
     }
 }
 
@@ -369,7 +368,7 @@ constexpr void check_scale(double scale) {
 
 /// Declares a variant: `variant(heads = 8_c, head_dim = 64_c, mask = causal)`. Keys may come in any order.
 template <class... Settings>
-consteval auto variant(Settings... given) {
+constexpr auto variant(Settings... given) {
     if constexpr (detail::is_valid<Settings...>()) {
         const attention_variant<Settings...> result{given...};
         detail::check_scale(result.scale());

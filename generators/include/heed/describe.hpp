@@ -8,6 +8,7 @@
 #include <heed/heed.hpp>
 #include <heed/input_number.hpp>
 #include <heed/kernel_table.hpp>
+#include <heed/range.hpp>
 
 #include <algorithm>
 #include <array>

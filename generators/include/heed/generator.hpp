@@ -7,6 +7,8 @@
 #include <heed/halide_arithmetic.hpp>
 #include <heed/heed.hpp>
 #include <heed/input_number.hpp>
+#include <heed/print.hpp>
+#include <heed/range.hpp>
 #include <heed/variant_source.hpp>
 
 #include <concepts>

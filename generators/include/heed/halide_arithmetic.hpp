@@ -12,6 +12,8 @@
 namespace heed::arithmetic {
 
 Halide::Expr absolute(tag, const Halide::Expr &a);
+Halide::Expr exp(tag, const Halide::Expr &a);
+Halide::Expr log(tag, const Halide::Expr &a);
 Halide::Expr floor_divide(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr floor_modulo(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr tanh(tag, const Halide::Expr &a);

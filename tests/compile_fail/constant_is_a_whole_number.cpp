@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// expect: '_c' takes whole numbers
+// expect: constant_is_a_whole_number<false, '0', '.', '5'>
+// expect: '_c' takes decimal or hexadecimal whole numbers
 #include <heed/heed.hpp>
 
 using namespace heed;
