@@ -16,8 +16,8 @@ Expr is_not_a_number(const Expr &a) { return magnitude_bits(a) > Expr(infinity_b
 
 }  // namespace
 
-// Halide's is unsigned for whole numbers.
-Expr absolute(tag, const Expr &a) { return Halide::cast(a.type(), Halide::abs(a)); }
+// Halide's is unsigned for whole numbers, and what its loop trimming then concludes of comparisons is wrong.
+Expr absolute(tag, const Expr &a) { return a.type().is_float() ? Halide::abs(a) : Halide::max(a, -a); }
 
 // Halide rounds towards the divisor's sign so that remainders are never negative, and divides by 0 as Heed does.
 Expr floor_divide(tag, const Expr &a, const Expr &b) {

@@ -92,7 +92,8 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     a.score.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, a.tile.keys + 16)
         .tile(a.row, a.key_in_tile, row_outer, key_outer, a.row, a.key_in_tile, register_rows, registers.keys, TailStrategy::RoundUp)
         .reorder(a.row, a.key_in_tile, row_outer, key_outer)
-        .vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
+        .vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile)
+        .partition(key_outer, Partition::Never).partition(row_outer, Partition::Never);
     a.score.update().vectorize(a.row, lanes);
     a.product.compute_at(a.score, row_outer).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
     a.product.update().reorder(a.row, a.key_in_tile, a.head_dims).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);

@@ -256,6 +256,35 @@ void check_inputs_exist(const kernel_library &library, const bench_options &opti
         input_tables(*variant, {1, 1, 1}, integer_fill::lengths, 1, options.constants);
 }
 
+// Seconds per call, one value per round.
+samples time_tiny_calls(const variant_description &variant, const kernel_description &kernel, int threads,
+                        const bench_options &options) {
+    constexpr int warm_up_calls = 1000, calls_per_round = 5000;
+    const problem tiny = make_problem(
+        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, 1, options.constants});
+    const results into = make_results(tiny, arrangement::row_major);
+    const prepared_call call(tiny, into, kernel, threads, false);
+    for (int i = 0; i < warm_up_calls; ++i) call();
+    samples seconds;
+    for (int round = 0; round < options.rounds; ++round) {
+        const auto begin = clock::now();
+        for (int i = 0; i < calls_per_round; ++i) call();
+        seconds.add(seconds_since(begin) / calls_per_round);
+    }
+    return seconds;
+}
+
+// What remains of a call if the kernel does nothing: checks, choice of the kernel, descriptions of the tensors.
+samples time_empty_calls(const variant_description &variant, const kernel_description &kernel, int threads,
+                         const bench_options &options) {
+    kernel_description nothing = kernel;
+    nothing.run = [](void **) { return 0; };
+    variant_description with_nothing = variant;
+    with_nothing.kernels = &nothing;
+    with_nothing.kernel_count = 1;
+    return time_tiny_calls(with_nothing, nothing, threads, options);
+}
+
 }  // namespace
 
 int bench(const kernel_library &library, const bench_options &options) {
@@ -296,28 +325,20 @@ int bench(const kernel_library &library, const bench_options &options) {
 }
 
 int bench_overhead(const kernel_library &library, const bench_options &options) {
-    constexpr int warm_up_calls = 1000, calls_per_round = 5000;
-    text_table table({"variant", "isa", "threads", "min of a round (us)", "median of the rounds (us)"});
-    for (const variant_description *variant : select_variants(library, options.names)) {
-        const problem tiny = make_problem(
-            *variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, 1, options.constants});
-        const results into = make_results(tiny, arrangement::row_major);
+    check_inputs_exist(library, options);
+    text_table table({"variant", "isa", "heads", "threads", "call, min (us)", "call, median (us)",
+                      "without the kernel, min (us)", "without the kernel, median (us)"});
+    const auto microseconds = [](double seconds) { return fmt::format("{:.2f}", seconds * 1e6); };
+    for (const variant_description *variant : select_variants(library, options.names))
         for (const kernel_description *kernel : timed_kernels(*variant, options.isas))
             for (const int threads : thread_counts(options)) {
-                const prepared_call call(tiny, into, *kernel, threads, false);
-                for (int i = 0; i < warm_up_calls; ++i) call();
-                samples seconds;
-                for (int round = 0; round < options.rounds; ++round) {
-                    const auto begin = clock::now();
-                    for (int i = 0; i < calls_per_round; ++i) call();
-                    seconds.add(seconds_since(begin) / calls_per_round);
-                }
-                table.add({variant->name, kernel->isa, fmt::format("{}", threads),
-                           fmt::format("{:.2f}", seconds.smallest() * 1e6),
-                           fmt::format("{:.2f}", seconds.median() * 1e6)});
+                const samples call = time_tiny_calls(*variant, *kernel, threads, options);
+                const samples empty = time_empty_calls(*variant, *kernel, threads, options);
+                table.add({variant->name, kernel->isa, fmt::format("{}", variant->heads), fmt::format("{}", threads),
+                           microseconds(call.smallest()), microseconds(call.median()), microseconds(empty.smallest()),
+                           microseconds(empty.median())});
             }
-    }
-    fmt::print("One query, one key, batch 1; the mean of {} calls a round.\n{}", calls_per_round, table.text());
+    fmt::print("Calls with one query, one key and a batch of 1; the mean of 5000 calls a round.\n{}", table.text());
     return table.empty() ? 1 : 0;
 }
 

@@ -63,7 +63,7 @@ comparison compare(const problem &of, const results &actual, const expectation &
     for (std::size_t r = 0; r < expected.rows.size(); ++r) {
         const row_address &address = expected.rows[r];
         const bool sees_nan = r < not_a_number.size() && not_a_number[r];
-        const double allowed = std::max(error_bar, 4 * 0x1p-24 * expected.score_magnitude[r]);
+        const double allowed = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]);
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);
         for (int d = 0; d < columns; ++d) {

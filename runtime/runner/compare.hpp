@@ -23,8 +23,12 @@ struct comparison {
     void merge(const comparison &other);
 };
 
-/// The allowed error is `error_bar`, or 4 roundings of scores of the row's magnitude (4 * 2^-24 * magnitude) where that
-/// is more: no f32 kernel can know scores of 300 better than to 1.5e-5. `not_a_number[i]` says that row i sees a NaN.
+/// A score is known to some f32 roundings of its magnitude, however large the output: a sum of 128 products has 5
+/// typically.
+inline constexpr double score_roundings = 8.0;
+
+/// The allowed error is `error_bar`, or `score_roundings` * 2^-24 * the row's score magnitude where that is more.
+/// `not_a_number[i]` says that row i sees a NaN.
 comparison compare(const problem &of, const results &actual, const expectation &expected,
                    const std::vector<bool> &not_a_number = {}, bool log_sum_exp = true);
 

@@ -46,7 +46,13 @@ class group_oracle {
           group_(any.head / of.heads_per_group()),
           keys_(rows_in_double(of.key, any.batch, group_)),
           values_(rows_in_double(of.value, any.batch, group_)),
-          start_(of.variant->readings.query_start(of.sizes, any.batch, of.inputs.reader())) {}
+          start_(of.variant->readings.query_start(of.sizes, any.batch, of.inputs.reader())) {
+        const int dim = of.variant->head_dim;
+        for (std::int64_t key = 0; key < of.sizes.kv_len; ++key) {
+            const double *row = keys_.data() + key * dim;
+            key_norms_.push_back(std::sqrt(dot(row, row, dim)));
+        }
+    }
 
     void fill(expectation &result, std::size_t index) {
         const row_address &address = result.rows[index];
@@ -57,6 +63,9 @@ class group_oracle {
         const float *query = of_.query.row(address.batch, address.head, address.row);
         query_.assign(query, query + variant.head_dim);
 
+        // A product of random signs is about this times the norm of the key; so are its partial sums.
+        const double typical = variant.scale * std::sqrt(dot(query_.data(), query_.data(), variant.head_dim) /
+                                                         static_cast<double>(variant.head_dim));
         double largest = -infinity;
         bool not_a_number = false;
         for (std::int64_t key = 0; key < of_.sizes.kv_len; ++key) {
@@ -64,7 +73,8 @@ class group_oracle {
             if (!variant.readings.attends(of_.sizes, pair, reader)) continue;
             const double product = dot(query_.data(), keys_.data() + key * variant.head_dim, variant.head_dim);
             const double score = variant.readings.modified_score(of_.sizes, pair, variant.scale * product, reader);
-            visible_.push_back({key, std::max(std::fabs(score), std::fabs(variant.scale * product))});
+            visible_.push_back({key, std::max({std::fabs(score), std::fabs(variant.scale * product),
+                                               typical * key_norms_[static_cast<std::size_t>(key)]})});
             scores_.push_back(score);
             largest = std::max(largest, score);
             not_a_number = not_a_number || std::isnan(score);
@@ -106,7 +116,7 @@ class group_oracle {
 
     const problem &of_;
     std::int64_t group_;
-    std::vector<double> keys_, values_, query_;
+    std::vector<double> keys_, values_, key_norms_, query_;
     std::int64_t start_;
     std::vector<visible_key> visible_;
     std::vector<double> scores_;

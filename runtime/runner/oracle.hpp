@@ -21,7 +21,9 @@ struct expectation {
     std::vector<row_address> rows;
     std::vector<double> values;       ///< value_dim per row
     std::vector<double> log_sum_exp;  ///< natural; -inf for a row without a visible key
-    /// Mean of |score| under a row's weights. One f32 rounding of such scores changes the result by 2^-24 of this.
+    /// Magnitude of a row's scores, the mean under its weights. Of one score: the largest of |score| before and after
+    /// score_mod and of scale * |query| * |key| / sqrt(head_dim), the typical partial sum of the product. One f32
+    /// rounding of such a sum changes the result by 2^-24 of this.
     std::vector<double> score_magnitude;
     double largest = 0.0;  ///< largest |value|
 };

@@ -13,7 +13,8 @@ namespace heed::runner {
 namespace {
 
 bool is_number(const std::string &cell) {
-    return cell.empty() || std::isdigit(static_cast<unsigned char>(cell[0])) != 0 || cell[0] == '-' || cell[0] == '<';
+    return cell.empty() || cell == "inf" || cell == "nan" || cell[0] == '-' ||
+           std::isdigit(static_cast<unsigned char>(cell[0])) != 0;
 }
 
 }  // namespace

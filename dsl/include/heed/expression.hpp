@@ -172,9 +172,13 @@ concept InputWithoutIndices = std::derived_from<std::remove_cvref_t<T>, input_ba
 template <class T>
 concept Operand = Expression<T> || std::is_arithmetic_v<T> || detail::InputWithoutIndices<T>;
 
+/// An operand that is not a C++ number.
+template <class T>
+concept Ours = Operand<T> && !std::is_arithmetic_v<T>;
+
 /// Operands of which one at least is ours, so that C++'s own operators stay untouched.
-template <class... T>
-concept Operands = (Operand<T> && ...) && ((Expression<T> || detail::InputWithoutIndices<T>) || ...);
+template <class T, class... Others>
+concept OperandWith = (Operand<T> && ... && Operand<Others>)&&(Ours<T> || ... || Ours<Others>);
 
 /// An operand as an expression: C++ numbers become literals.
 template <Operand T>
@@ -226,91 +230,95 @@ constexpr auto in_common_kind(const E &...operands) {
     }
 }
 
-template <class Operator, class... E>
-constexpr auto arithmetic(const E &...operands) {
-    rule::arithmetic_needs_numbers<Operator, E...>::check();
-    return in_common_kind<Operator>(operands...);
+// Each of these checks the operands of some operators and builds the node.
+
+template <class Operator, Operand... T>
+constexpr auto arithmetic(const T &...operands) {
+    rule::arithmetic_needs_numbers<Operator, expression_of<T>...>::check();
+    return in_common_kind<Operator>(as_expression(operands)...);
 }
 
-template <class Operator, class E>
-constexpr auto real_function(const E &operand) {
-    rule::arithmetic_needs_numbers<Operator, E>::check();
-    return make_node<Operator>(to_real(operand));
+template <class Operator, Operand T>
+constexpr auto real_function(const T &operand) {
+    rule::arithmetic_needs_numbers<Operator, expression_of<T>>::check();
+    return make_node<Operator>(to_real(as_expression(operand)));
 }
 
-template <class Operator, class... E>
-constexpr auto compare(const E &...operands) {
-    rule::comparison_needs_numbers<Operator, E...>::check();
-    return in_common_kind<Operator>(operands...);
+template <class Operator, Operand... T>
+constexpr auto compare(const T &...operands) {
+    rule::comparison_needs_numbers<Operator, expression_of<T>...>::check();
+    return in_common_kind<Operator>(as_expression(operands)...);
 }
 
-template <class Operator, class... E>
-constexpr auto logic(const E &...operands) {
-    rule::logic_needs_conditions<Operator, E...>::check();
-    return make_node<Operator>(operands...);
+template <class Operator, Operand... T>
+constexpr auto logic(const T &...operands) {
+    rule::logic_needs_conditions<Operator, expression_of<T>...>::check();
+    return make_node<Operator>(as_expression(operands)...);
 }
 
-template <class A, class B>
+template <Operand A, Operand B>
 constexpr auto quotient(const A &a, const B &b) {
-    if constexpr (any_real<A, B>) {
+    if constexpr (any_real<expression_of<A>, expression_of<B>>) {
         return arithmetic<op::divide>(a, b);
     } else {
         return arithmetic<op::divide_down>(a, b);
     }
 }
 
-template <class A, class B>
+template <Operand A, Operand B>
 constexpr auto remainder(const A &a, const B &b) {
-    rule::remainder_needs_integers<op::modulo, A, B>::check();
-    return make_node<op::modulo>(a, b);
+    rule::remainder_needs_integers<op::modulo, expression_of<A>, expression_of<B>>::check();
+    return make_node<op::modulo>(as_expression(a), as_expression(b));
 }
 
-template <class Condition, class A, class B>
+template <Operand Condition, Operand A, Operand B>
 constexpr auto choose(const Condition &condition, const A &a, const B &b) {
-    rule::select_chooses_by_a_condition<Condition, A, B>::check();
-    if constexpr (any_real<A, B>) {
-        return make_node<op::select_<value_kind::real>>(condition, to_real(a), to_real(b));
+    rule::select_chooses_by_a_condition<expression_of<Condition>, expression_of<A>, expression_of<B>>::check();
+    if constexpr (any_real<expression_of<A>, expression_of<B>>) {
+        return make_node<op::select_<value_kind::real>>(as_expression(condition), to_real(as_expression(a)),
+                                                        to_real(as_expression(b)));
     } else {
-        return make_node<op::select_<A::kind>>(condition, a, b);
+        return make_node<op::select_<expression_of<A>::kind>>(as_expression(condition), as_expression(a),
+                                                              as_expression(b));
     }
 }
 
 }  // namespace detail
 
 // clang-format off
-template <class A, class B> requires Operands<A, B> constexpr auto operator+(A a, B b) { return detail::arithmetic<op::plus>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator-(A a, B b) { return detail::arithmetic<op::minus>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator*(A a, B b) { return detail::arithmetic<op::times>(as_expression(a), as_expression(b)); }
-template <class A> requires Operands<A> constexpr auto operator-(A a) { return detail::arithmetic<op::negate>(as_expression(a)); }
+template <class A, OperandWith<A> B> constexpr auto operator+(A a, B b) { return detail::arithmetic<op::plus>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator-(A a, B b) { return detail::arithmetic<op::minus>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator*(A a, B b) { return detail::arithmetic<op::times>(a, b); }
+template <Ours A> constexpr auto operator-(A a) { return detail::arithmetic<op::negate>(a); }
 
 /// Whole numbers: rounds down, also for negative numbers; 0 if the divisor is 0. Real numbers: IEEE division.
-template <class A, class B> requires Operands<A, B> constexpr auto operator/(A a, B b) { return detail::quotient(as_expression(a), as_expression(b)); }
+template <class A, OperandWith<A> B> constexpr auto operator/(A a, B b) { return detail::quotient(a, b); }
 /// Whole numbers only; has the sign of the divisor, 0 if that is 0.
-template <class A, class B> requires Operands<A, B> constexpr auto operator%(A a, B b) { return detail::remainder(as_expression(a), as_expression(b)); }
+template <class A, OperandWith<A> B> constexpr auto operator%(A a, B b) { return detail::remainder(a, b); }
 
-template <class A, class B> requires Operands<A, B> constexpr auto operator<(A a, B b) { return detail::compare<op::less>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator<=(A a, B b) { return detail::compare<op::less_equal>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator>(A a, B b) { return detail::compare<op::greater>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator>=(A a, B b) { return detail::compare<op::greater_equal>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator==(A a, B b) { return detail::compare<op::equal>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator!=(A a, B b) { return detail::compare<op::not_equal>(as_expression(a), as_expression(b)); }
+template <class A, OperandWith<A> B> constexpr auto operator<(A a, B b) { return detail::compare<op::less>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator<=(A a, B b) { return detail::compare<op::less_equal>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator>(A a, B b) { return detail::compare<op::greater>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator>=(A a, B b) { return detail::compare<op::greater_equal>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator==(A a, B b) { return detail::compare<op::equal>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator!=(A a, B b) { return detail::compare<op::not_equal>(a, b); }
 
-template <class A, class B> requires Operands<A, B> constexpr auto operator&&(A a, B b) { return detail::logic<op::logical_and>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto operator||(A a, B b) { return detail::logic<op::logical_or>(as_expression(a), as_expression(b)); }
-template <class A> requires Operands<A> constexpr auto operator!(A a) { return detail::logic<op::logical_not>(as_expression(a)); }
+template <class A, OperandWith<A> B> constexpr auto operator&&(A a, B b) { return detail::logic<op::logical_and>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto operator||(A a, B b) { return detail::logic<op::logical_or>(a, b); }
+template <Ours A> constexpr auto operator!(A a) { return detail::logic<op::logical_not>(a); }
 
-template <class A, class B> requires Operands<A, B> constexpr auto min(A a, B b) { return detail::arithmetic<op::min_>(as_expression(a), as_expression(b)); }
-template <class A, class B> requires Operands<A, B> constexpr auto max(A a, B b) { return detail::arithmetic<op::max_>(as_expression(a), as_expression(b)); }
-template <class A> requires Operands<A> constexpr auto abs(A a) { return detail::arithmetic<op::abs_>(as_expression(a)); }
-template <class A> requires Operands<A> constexpr auto exp(A a) { return detail::real_function<op::exp_>(as_expression(a)); }
+template <class A, OperandWith<A> B> constexpr auto min(A a, B b) { return detail::arithmetic<op::min_>(a, b); }
+template <class A, OperandWith<A> B> constexpr auto max(A a, B b) { return detail::arithmetic<op::max_>(a, b); }
+template <Ours A> constexpr auto abs(A a) { return detail::arithmetic<op::abs_>(a); }
+template <Ours A> constexpr auto exp(A a) { return detail::real_function<op::exp_>(a); }
 /// Natural logarithm.
-template <class A> requires Operands<A> constexpr auto log(A a) { return detail::real_function<op::log_>(as_expression(a)); }
-template <class A> requires Operands<A> constexpr auto sqrt(A a) { return detail::real_function<op::sqrt_>(as_expression(a)); }
-template <class A> requires Operands<A> constexpr auto tanh(A a) { return detail::real_function<op::tanh_>(as_expression(a)); }
+template <Ours A> constexpr auto log(A a) { return detail::real_function<op::log_>(a); }
+template <Ours A> constexpr auto sqrt(A a) { return detail::real_function<op::sqrt_>(a); }
+template <Ours A> constexpr auto tanh(A a) { return detail::real_function<op::tanh_>(a); }
 /// The largest whole number not above `a`; stays a real number.
-template <class A> requires Operands<A> constexpr auto floor(A a) { return detail::real_function<op::floor_>(as_expression(a)); }
+template <Ours A> constexpr auto floor(A a) { return detail::real_function<op::floor_>(a); }
 /// `condition ? a : b`, for numbers or conditions. Both are evaluated, so inputs must be readable for either.
-template <class C, class A, class B> requires Operands<C, A, B> constexpr auto select(C condition, A a, B b) { return detail::choose(as_expression(condition), as_expression(a), as_expression(b)); }
+template <class C, class A, OperandWith<C, A> B> constexpr auto select(C condition, A a, B b) { return detail::choose(condition, a, b); }
 // clang-format on
 
 // Inputs
@@ -331,18 +339,16 @@ struct i32 {
 namespace detail {
 
 consteval bool is_identifier(std::string_view name) {
+    // clang-format off
     constexpr std::string_view keywords =
         " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
-        "compl "
-        "concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
-        "delete "
-        "do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
-        "mutable "
-        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
-        "reinterpret_cast "
-        "requires return short signed sizeof static static_assert static_cast struct switch template this thread_local "
-        "throw "
-        "true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq ";
+        "compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype "
+        "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
+        "int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+        "register reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch "
+        "template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile "
+        "wchar_t while xor xor_eq ";
+    // clang-format on
     bool valid = !name.empty() && name.front() != '_' && !(name.front() >= '0' && name.front() <= '9');
     char previous = ' ';
     for (const char c : name) {

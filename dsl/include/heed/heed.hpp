@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that a declaration needs: `#include <heed/heed.hpp>`, `using namespace heed;`, then one `variant(...)`
-// each.
+// All of Heed's language: `#include <heed/heed.hpp>`, `using namespace heed;`, then one `variant(...)` for each
+// variant.
 #pragma once
 
 #include <heed/attends.hpp>
