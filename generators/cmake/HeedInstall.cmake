@@ -1,0 +1,16 @@
+# What find_package(Heed) finds.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Heed")
+install(TARGETS heed_dsl heed_table heed_generators heed_runtime heed_runner EXPORT HeedTargets
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(DIRECTORY dsl/include/ generators/include/ runtime/include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT HeedTargets NAMESPACE heed:: DESTINATION "${package_folder}")
+configure_package_config_file(generators/cmake/HeedConfig.cmake.in "${CMAKE_BINARY_DIR}/HeedConfig.cmake"
+                              INSTALL_DESTINATION "${package_folder}")
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/HeedConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/HeedConfig.cmake" "${CMAKE_BINARY_DIR}/HeedConfigVersion.cmake"
+              generators/cmake/HeedHelpers.cmake
+        DESTINATION "${package_folder}")

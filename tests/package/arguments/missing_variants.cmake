@@ -1,0 +1,2 @@
+# expect: heed_add_kernels\(k\): VARIANTS is missing
+heed_add_kernels(k VARIANTS_HEADER variants.hpp NAMESPACE models)

@@ -1,0 +1,2 @@
+# expect: heed_add_kernels\(k\): no value after NAMESPACE
+heed_add_kernels(k VARIANTS_HEADER variants.hpp NAMESPACE VARIANTS known)

@@ -1,0 +1,2 @@
+# expect: heed_add_runner\(r\): unknown argument 'KERNEL;k'
+heed_add_runner(r KERNEL k)

@@ -1,0 +1,2 @@
+# expect: heed_add_runner\(r\): KERNELS is missing
+heed_add_runner(r)

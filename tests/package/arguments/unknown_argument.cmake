@@ -1,0 +1,2 @@
+# expect: heed_add_kernels\(k\): unknown argument 'VARIANT;known'
+heed_add_kernels(k VARIANT known)

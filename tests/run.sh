@@ -1,0 +1,15 @@
+#!/bin/sh
+# Sets up, builds and runs the tests: all of them, or those of one CTest label (a folder of tests/). Can be repeated.
+set -eu
+cd "$(dirname "$0")/.."
+
+extra_packages="clang doctest-dev"
+. examples/setup.sh
+
+cmake --preset ci
+cmake --build --preset ci
+if [ $# -gt 0 ]; then
+    ctest --preset ci -L "^$1\$" --no-tests=error
+else
+    ctest --preset ci --no-tests=error
+fi
