@@ -271,14 +271,20 @@ int verify(const kernel_library &library, const verify_options &options) {
     print_table(verifiers);
     print_failures(verifiers);
     std::size_t checked = 0, failed = 0;
+    double ordinary = 0.0;
     for (const variant_verifier &verifier : verifiers)
         for (const kernel_record &record : verifier.records()) {
             ++checked;
             failed += record.failures.empty() ? 0 : 1;
+            ordinary = std::max(ordinary, record.ordinary.output_error);
         }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    fmt::print("{} of {} kernels are right within {:.0e} of the largest output ({:.1f} s)\n", checked - failed, checked,
-               error_bar, seconds);
+    fmt::print(
+        "{} of {} kernels are right ({:.1f} s). Allowed: {:.0e} of the largest output, or {:.0f} f32 roundings of the "
+        "row's scores where that is more.\n",
+        checked - failed, checked, seconds, error_bar, score_roundings);
+    fmt::print("Largest output error on ordinary scores: {:.1e} ({} {:.0e}).\n", ordinary,
+               ordinary <= error_bar ? "within" : "above", error_bar);
     if (checked == 0) fmt::print(stderr, "verify: this machine can run none of the kernels\n");
     return failed == 0 && checked > 0 ? 0 : 1;
 }

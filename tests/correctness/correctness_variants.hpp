@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// The variants under test: small, so that they build fast, and odd, so that they break what assumes round sizes. The
+// numbers of heads per group are 1, 2, 4, 5, 6, 7 and 8; every file of tests says which it uses.
+#pragma once
+
+#include <heed/heed.hpp>
+
+namespace kernels {
+using namespace heed;
+
+/// All keys; heads of their own.
+inline constexpr auto dense = variant(heads = 2_c, head_dim = 8_c);
+
+// Sizes.
+inline constexpr auto dim_1 = variant(heads = 5_c, groups = 1_c, head_dim = 1_c, value_dim = 3_c, mask = causal);
+inline constexpr auto dim_31 = variant(heads = 12_c, groups = 2_c, head_dim = 31_c, value_dim = 40_c);
+inline constexpr auto dim_40 = variant(heads = 7_c, groups = 1_c, head_dim = 40_c, value_dim = 31_c, mask = causal);
+inline constexpr auto dim_96 = variant(heads = 16_c, groups = 2_c, head_dim = 96_c, value_dim = 1_c, scale = 0.25);
+
+// Masks.
+inline constexpr auto window = variant(heads = 1_c, head_dim = 4_c, mask = causal && sliding_window(20_c));
+inline constexpr auto window_first =
+    variant(heads = 4_c, groups = 2_c, head_dim = 4_c, mask = causal && (sliding_window(20_c) || first_tokens(3_c)));
+inline constexpr auto ragged = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = padded && causal,
+                                       query_start = input<"start", i32>[batch]);
+
+// Masks of the user's own.
+inline constexpr auto holes = variant(heads = 1_c, head_dim = 4_c, mask = kv_pos % 7 != 3);
+inline constexpr auto blocks = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, align = top_left,
+                                       mask = q_pos / 16 == kv_pos / 16 || !(kv_pos != 5 && kv_pos + q_pos >= 9));
+inline constexpr auto documents =
+    variant(heads = 1_c, head_dim = 4_c, align = top_left,
+            mask = input<"document", i32>(batch, q_pos) == input<"document", i32>(batch, kv_pos));
+inline constexpr auto by_number = variant(heads = 4_c, groups = 1_c, head_dim = 4_c,
+                                          mask = !(kv_pos * input<"rate">[head] < input<"limit">()));
+inline constexpr auto by_head =
+    variant(heads = 8_c, groups = 2_c, head_dim = 4_c, mask = select(head % 2 == 0, causal, q_pos <= kv_pos));
+
+// Scores.
+inline constexpr auto capped =
+    variant(heads = 2_c, head_dim = 8_c, align = top_left, mask = causal, score_mod = softcap(score, 2.0));
+inline constexpr auto sloped = variant(heads = 6_c, groups = 6_c, head_dim = 4_c, mask = causal, score_mod = alibi(6_c));
+inline constexpr auto biased =
+    variant(heads = 2_c, head_dim = 4_c, align = top_left, score_mod = score + input<"bias">(batch, head, q_pos, kv_pos));
+inline constexpr auto sink =
+    variant(heads = 4_c, groups = 2_c, head_dim = 4_c, scale = 0.125, mask = causal, sink_logit = input<"sinks">[head]);
+
+}  // namespace kernels
