@@ -14,14 +14,45 @@ using Halide::RDom;
 
 namespace {
 
-constexpr float log2_e = 1.44269504088896340736f;
-constexpr float ln_2 = 0.69314718055994530942f;
-
 Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
 
 int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
 
+/// The keys for which a condition on one of them can be true, as far as Halide can solve it.
+template <class Condition>
+Halide::Internal::Interval keys_where(const Condition &may_attend) {
+    const Expr key = Halide::Internal::Variable::make(Halide::Int(32), "this_key");
+    return Halide::Internal::solve_for_outer_interval(may_attend(key), "this_key");
+}
+
 }  // namespace
+
+// The name of an input may be that of another argument.
+kernel_input::kernel_input(const input_source &source) {
+    const std::string name = "input_" + source.name;
+    if (source.rank == 0) {
+        number = Halide::Parameter(source.type, false, 0, name);
+    } else {
+        table = ImageParam(source.type, source.rank, name);
+        table.dim(0).set_stride(Expr());  // inputs have free strides throughout
+    }
+}
+
+Halide::Argument kernel_input::argument() const {
+    if (table.defined()) return table;
+    return Halide::Argument(number.name(), Halide::Argument::InputScalar, number.type(), 0, Halide::ArgumentEstimates{});
+}
+
+Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
+    if (!table.defined()) return Halide::Internal::Variable::make(number.type(), number.name(), number);
+    // Never outside: rows and keys that pad the last tile have positions beyond the last one.
+    std::vector<Expr> clamped;
+    for (int dimension = 0; dimension < table.dimensions(); ++dimension) {
+        clamped.push_back(
+            Halide::clamp(indices[indices.size() - 1 - dimension], 0, table.dim(dimension).extent() - 1));
+    }
+    return table(clamped);
+}
 
 softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape)
     : variant(source),
@@ -29,10 +60,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
       query(Halide::Float(32), 5, "query"),
       key(Halide::Float(32), 4, "key"),
       value(Halide::Float(32), 4, "value") {
-    for (const input_source &input : variant.inputs) {
-        inputs.emplace_back(input.type, input.rank, "input_" + input.name);
-        if (input.rank > 0) inputs.back().dim(0).set_stride(Expr());  // inputs have free strides throughout
-    }
+    for (const input_source &input : variant.inputs) inputs.emplace_back(input);
 
     const int column_slots = rounded_up(variant.value_dim, tile.columns);
     const std::vector<Expr> where{query_block, head_block, group, batch};
@@ -53,22 +81,39 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         keys.where(keys <= reachable.highest);
         return keys;
     };
+    // The same, `keys_together` at a time: x within such a group, y over groups.
+    const auto reachable_groups_loop = [&](const char *name) {
+        const int together = tile.keys_together;
+        RDom keys(0, together, 0, tile.keys / together, name);
+        keys.where(keys.y * together + (together - 1) >= reachable.lowest);
+        keys.where(keys.y * together <= reachable.highest);
+        return keys;
+    };
 
-    // Scores. Without score_mod they are computed in units of log 2 from the start, so that the exponential needs no factor.
-    const float query_factor = static_cast<float>(variant.scale * (variant.plain_score ? log2_e : 1.0));
-    at(query_tile, {row, dim}) =
+    // Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
+    at(query_rows, {dim, row}) =
         query(dim, head_block * tile.heads_per_tile + row % tile.heads_per_tile,
               Halide::min(position_of(row), q_len - 1), group, batch) *
-        query_factor;
+        static_cast<float>(variant.scale);
+    rows_to_read = RDom(0, tile.rows_together, 0, tile.rows / tile.rows_together, "rows_to_read");
+    rows_to_read.where(position_of(rows_to_read.y * tile.rows_together) < q_len);
+    const Expr row_to_read = rows_to_read.y * tile.rows_together + rows_to_read.x;
+    at(query_tile, {row, dim}) = 0.0f;
+    at(query_tile, {row_to_read, dim}) = at(query_rows, {dim, row_to_read});
 
     head_dims = RDom(0, variant.head_dim, "head_dims");
     at_step(product, {row, key_in_tile}, key_block) = 0.0f;
     at_step(product, {row, key_in_tile}, key_block) +=
         at(query_tile, {row, head_dims}) * key(head_dims, key_index(key_in_tile, key_block), group, batch);
 
-    const Expr scaled = at_step(product, {row, key_in_tile}, key_block);
-    at_step(score, {row, key_in_tile}, key_block) =
-        variant.plain_score ? scaled : variant.score_mod(values_at(row, key_in_tile, scaled), look_up()) * log2_e;
+    keys_to_score = reachable_groups_loop("keys_to_score");
+    {
+        const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
+        const Expr scaled = at_step(product, {row, this_key}, key_block);
+        at_step(score, {row, key_in_tile}, key_block) = Halide::undef<float>();
+        at_step(score, {row, this_key}, key_block) =
+            variant.score_mod(values_at(row, this_key, scaled), look_up());
+    }
     keys_to_mask = reachable_keys_loop("keys_to_mask");
     keys_to_mask.where(!step_class.must);
     at_step(score, {row, keys_to_mask}, key_block) =
@@ -79,8 +124,13 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     at_step(block_max, {row}, key_block) = minus_infinity();
     at_step(block_max, {row}, key_block) =
         Halide::max(at_step(block_max, {row}, key_block), at_step(score, {row, keys_to_compare}, key_block));
-    at_step(weight, {row, key_in_tile}, key_block) = exp2_of_nonpositive(
-        at_step(score, {row, key_in_tile}, key_block) - finite_reference(at_step(block_max, {row}, key_block)));
+    keys_to_exponentiate = reachable_groups_loop("keys_to_exponentiate");
+    {
+        const Expr this_key = keys_to_exponentiate.y * tile.keys_together + keys_to_exponentiate.x;
+        at_step(weight, {row, key_in_tile}, key_block) = Halide::undef<float>();
+        at_step(weight, {row, this_key}, key_block) = exp_of_nonpositive(
+            at_step(score, {row, this_key}, key_block) - finite_reference(at_step(block_max, {row}, key_block)));
+    }
     keys_to_add = reachable_keys_loop("keys_to_add");
     at_step(block_sum, {row}, key_block) = 0.0f;
     at_step(block_sum, {row}, key_block) += at_step(weight, {row, keys_to_add}, key_block);
@@ -88,12 +138,11 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     // Weighted values. A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold one
     // are added up with a condition on every product.
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
-    value_elements.where(!step_class.must);
-    value_elements.where(value_elements.y >= reachable.lowest);
-    value_elements.where(value_elements.y <= reachable.highest);
-    at_step(value_bits, {}, key_block) = Halide::cast<uint32_t>(0);
-    const Expr bits = Halide::reinterpret<uint32_t>(value(value_elements.x, key_index(value_elements.y, key_block), group, batch));
-    at_step(value_bits, {}, key_block) = Halide::max(at_step(value_bits, {}, key_block), bits & Expr(uint32_t(0x7fffffff)));
+    value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
+    const Expr bits =
+        Halide::reinterpret<uint32_t>(value(value_elements.x, key_index(value_elements.y, key_block), group, batch));
+    value_bits(key_block, group, batch) =
+        Halide::max(value_bits(key_block, group, batch), bits & Expr(uint32_t(0x7fffffff)));
     const Expr infinity_bits(uint32_t(0x7f800000));
     const auto value_at = [&](const Expr &offset) {
         return value(Halide::clamp(dim, 0, variant.value_dim - 1), key_index(offset, key_block), group, batch);
@@ -106,16 +155,16 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         at_step(weight, {row, keys_to_weigh}, key_block) * value_at(keys_to_weigh);
     // The select in `state` already skips this where it is not used, but Halide proves that from `must` alone; the second
     // condition is tested as the loop runs.
-    keys_to_weigh_singly = reachable_keys_loop("keys_to_weigh_singly");
+    keys_to_weigh_singly = RDom(0, tile.keys, "keys_to_weigh_singly");
     keys_to_weigh_singly.where(dim < column_slots);
     keys_to_weigh_singly.where(!step_class.must);
-    keys_to_weigh_singly.where(at_step(value_bits, {}, key_block) >= infinity_bits);
+    keys_to_weigh_singly.where(value_bits(key_block, group, batch) >= infinity_bits);
     at_step(exposed_values, {row, dim}, key_block) = 0.0f;
     at_step(exposed_values, {row, dim}, key_block) +=
         Halide::select(visible(row, keys_to_weigh_singly),
                        at_step(weight, {row, keys_to_weigh_singly}, key_block) * value_at(keys_to_weigh_singly), 0.0f);
     const auto harmless = [&](const Expr &block) {
-        return classify(block).must || at_step(value_bits, {}, block) < infinity_bits;
+        return classify(block).must || value_bits(block, group, batch) < infinity_bits;
     };
 
     // The state carried over the steps. Its slots are updated in order within a step, so the later ones read what the
@@ -129,7 +178,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         const Expr new_max = Halide::max(old(running_max), step_max);
         const Expr reference = finite_reference(new_max);
         const Expr this_slot = old(steps.x);
-        const Expr factor = exp2_of_nonpositive(
+        const Expr factor = exp_of_nonpositive(
             Halide::select(steps.x == rescale_old, old(running_max), step_max) - reference);
         const Expr sum = this_slot * old(rescale_old) + at_step(block_sum, {row}, steps.y) * old(rescale_new);
         const Expr scalar = Halide::select(steps.x <= rescale_new, factor, steps.x == running_max, new_max, sum);
@@ -145,14 +194,14 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     Expr reference = finite_reference(maximum), factor = 1.0f, total = sum;
     if (variant.sink_logit) {
         reference = finite_reference(Halide::max(maximum, sink()));
-        factor = exp2_of_nonpositive(maximum - reference);
-        total = sum * factor + exp2_of_nonpositive(sink() - reference);
+        factor = exp_of_nonpositive(maximum - reference);
+        total = sum * factor + exp_of_nonpositive(sink() - reference);
     }
     // Some key contributes 1, its step's maximum, to the sum, or NaN.
     const Expr nothing_visible = is_positive_zero(sum);
     at(normaliser, {row}) = Halide::select(nothing_visible, 0.0f, factor / total);
     at(log_of_total, {row}) =
-        Halide::select(nothing_visible, minus_infinity(), reference * ln_2 + arithmetic::log(arithmetic::tag{}, total));
+        Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
 
     const Expr row_of_result = position * tile.heads_per_tile + head_in_group % tile.heads_per_tile;
     const std::vector<Expr> tile_of_result{row_of_result / tile.rows, head_in_group / tile.heads_per_tile, group, batch};
@@ -179,7 +228,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
 
 std::vector<Halide::Argument> softmax_attention::arguments() const {
     std::vector<Halide::Argument> all{query, key, value};
-    all.insert(all.end(), inputs.begin(), inputs.end());
+    for (const kernel_input &input : inputs) all.push_back(input.argument());
     all.push_back(q_len);
     all.push_back(kv_len);
     return all;
@@ -218,11 +267,10 @@ Expr softmax_attention::visible(const Expr &row_index, const Expr &key_offset) c
 }
 
 tile_condition softmax_attention::classify(const Expr &block) const {
-    const Expr first_key = block * tile.keys;
-    tile_condition condition = classify(value_range{first_key, first_key + (tile.keys - 1)});
-    // The steps themselves end with the last key, so `may` needs no such condition.
-    condition.must = condition.must && first_key + tile.keys <= kv_len;
-    return condition;
+    const Expr first_key = block * tile.keys, last_key = first_key + (tile.keys - 1);
+    // Loops over keys end with the last one, so the keys that the last tile lacks do not make it a mixed one.
+    return {classify(value_range{first_key, last_key}).may && kv_len > 0,
+            classify(value_range{first_key, Halide::min(last_key, kv_len - 1)}).must};
 }
 
 tile_condition softmax_attention::classify(const value_range &keys) const {
@@ -240,30 +288,36 @@ tile_condition softmax_attention::classify(const value_range &keys) const {
 }
 
 value_range softmax_attention::reachable_keys(const Expr &block) const {
-    const Expr this_key = Halide::Var("this_key");
-    const Expr may = classify(value_range{this_key, this_key}).may && this_key < kv_len;
-    const Halide::Internal::Interval bounds = Halide::Internal::solve_for_outer_interval(may, "this_key");
+    const Halide::Internal::Interval bounds =
+        keys_where([&](const Expr &key) { return classify(value_range{key, key}).may && key < kv_len; });
     const Expr first_key = block * tile.keys;
-    // Never less than one key, so that regions are not empty without keys; the mask covers that key.
-    const Expr lowest = bounds.has_lower_bound() ? Halide::clamp(bounds.min - first_key, 0, tile.keys - 1) : Expr(0);
-    const Expr highest =
-        bounds.has_upper_bound() ? Halide::clamp(bounds.max - first_key, 0, tile.keys - 1) : Expr(tile.keys - 1);
-    return {lowest, highest};
+    return {bounds.has_lower_bound() ? bounds.min - first_key : Expr(0),
+            bounds.has_upper_bound() ? bounds.max - first_key : Expr(tile.keys - 1)};
+}
+
+bool reachable_keys_are_bounded_below(const variant_source &variant) {
+    const auto unknown = [](const char *name) { return Halide::Internal::Variable::make(Halide::Int(32), name); };
+    const auto read = [&](int input, const std::vector<Expr> &) {
+        return Halide::Internal::Variable::make(variant.inputs[input].type, "input_" + std::to_string(input));
+    };
+    return keys_where([&](const Expr &key) {
+               return variant
+                   .classify({.q_pos = {unknown("first_position"), unknown("last_position")},
+                              .kv_pos = {key, key},
+                              .head = {unknown("first_head"), unknown("last_head")},
+                              .one_head = false,
+                              .batch = unknown("batch"),
+                              .q_len = unknown("q_len"),
+                              .kv_len = unknown("kv_len")},
+                             read)
+                   .may;
+           }).has_lower_bound();
 }
 
 input_lookup softmax_attention::look_up() const {
-    return [this](int input, const std::vector<Expr> &indices) {
-        const ImageParam &source = inputs[input];
-        std::vector<Expr> clamped;
-        // Innermost first, and never outside: rows and keys that pad the last tile have positions beyond the last one.
-        for (int dimension = 0; dimension < source.dimensions(); ++dimension) {
-            const Expr index = indices[indices.size() - 1 - dimension];
-            clamped.push_back(Halide::clamp(index, 0, source.dim(dimension).extent() - 1));
-        }
-        return Expr(source(clamped));
-    };
+    return [this](int input, const std::vector<Expr> &indices) { return inputs[input](indices); };
 }
 
-Expr softmax_attention::sink() const { return variant.sink_logit(values_at(row, 0, Expr()), look_up()) * log2_e; }
+Expr softmax_attention::sink() const { return variant.sink_logit(values_at(row, 0, Expr()), look_up()); }
 
 }  // namespace heed::generators

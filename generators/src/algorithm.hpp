@@ -20,13 +20,29 @@ namespace heed::generators {
 /// The sizes of a tile. They are part of the algorithm because the tile classes are.
 struct tile_shape {
     int rows = 0;            ///< rows of queries
+    int rows_together = 0;   ///< rows that are read together; divides `rows`
     int keys = 0;            ///< keys of one step
+    int keys_together = 0;   ///< keys whose scores are computed together; divides `keys`
     int columns = 0;         ///< value columns that are computed together; at least `state_slot::count`
     int heads_per_tile = 1;  ///< divides both `rows` and heads / groups
 };
 
+/// An argument for an `input<"name">`: a table, or a number if its rank is 0.
+struct kernel_input {
+    Halide::ImageParam table;
+    Halide::Parameter number;
+
+    explicit kernel_input(const input_source &source);
+    Halide::Argument argument() const;
+    /// The element at `indices`, outermost first.
+    Halide::Expr operator()(const std::vector<Halide::Expr> &indices) const;
+};
+
 /// The scalars of the carried softmax state, each a slot before the value columns.
 enum state_slot : int { rescale_old, rescale_new, running_max, running_sum, count };
+
+/// Whether the mask bounds the keys that a tile of queries reaches from below, as a sliding window does.
+bool reachable_keys_are_bounded_below(const variant_source &variant);
 
 /// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
 class softmax_attention {
@@ -42,7 +58,7 @@ class softmax_attention {
 
     // Arguments, innermost dimension first. The query heads are split into (head in group, group).
     Halide::ImageParam query, key, value;
-    std::vector<Halide::ImageParam> inputs;
+    std::vector<kernel_input> inputs;
     Halide::Param<int> q_len{"q_len"}, kv_len{"kv_len"};
 
     // Within a tile, then which tile.
@@ -50,15 +66,16 @@ class softmax_attention {
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"}, batch{"batch"};
     Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
 
-    Halide::RDom head_dims, keys_to_mask, keys_to_compare, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
+    Halide::RDom rows_to_read, head_dims, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
 
-    Halide::Func query_tile{"query_tile"};            ///< (row, dim): transposed and scaled
-    Halide::Func product{"product"};                  ///< (row, key): scaled <query, key>
-    Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask, in units of log 2
+    Halide::Func query_rows{"query_rows"};            ///< (dim, row): scaled
+    Halide::Func query_tile{"query_tile"};            ///< (row, dim): the same transposed
+    Halide::Func product{"product"};                  ///< (row, key): scale * <query, key>
+    Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask
     Halide::Func block_max{"block_max"};              ///< (row), of one step
-    Halide::Func weight{"weight"};                    ///< (row, key): 2^(score - block_max)
+    Halide::Func weight{"weight"};                    ///< (row, key): exp(score - block_max)
     Halide::Func block_sum{"block_sum"};              ///< (row)
-    Halide::Func value_bits{"value_bits"};            ///< largest |V| of a step, as bits: are all of them finite?
+    Halide::Func value_bits{"value_bits"};            ///< largest |V| of a tile of keys, as bits: are all finite?
     Halide::Func weighted_values{"weighted_values"};  ///< (row, column), of one step
     Halide::Func exposed_values{"exposed_values"};    ///< the same, where masked values are not finite
     Halide::Func state{"state"};                      ///< (row, slot): carried over the steps

@@ -30,16 +30,25 @@ std::string prefill_isa(const Target &target) {
 }
 
 prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa) {
-    // Accumulators of the register tile, plus operands, fill the vector registers: 32 with AVX-512, else 16. The tile of
-    // scores and its weights stay in the first-level cache or just above it.
+    // Accumulators of a register tile, with their operands, fill the vector registers: 32 with AVX-512, else 16. Scores and
+    // weights of a tile stay in the first cache or just above it. Where a mask leaves few keys to each tile, narrower tiles
+    // reach over fewer keys that most of their rows do not see.
+    // Dense, 8 heads x 64, 4096 tokens, one thread of a Zen 5 core, share of the FMA peak: AVX-512 84 %, AVX2 86 %; with
+    // narrow tiles 82 % and 79 %. A window of 256 took 14.1 ms with the wide AVX-512 tile, takes 13.3 ms with the narrow one.
+    const bool narrow = reachable_keys_are_bounded_below(variant);
     prefill_tiles tiles;
     if (isa == "avx512") {
-        tiles = {{.rows = 64, .keys = 128, .columns = 4, .heads_per_tile = 1}, {.lanes = 16, .query_vectors = 4, .keys = 4}};
-    } else if (isa == "avx2") {
-        tiles = {{.rows = 48, .keys = 128, .columns = 4, .heads_per_tile = 1}, {.lanes = 8, .query_vectors = 3, .keys = 4}};
+        tiles.registers = {.lanes = 16, .query_vectors = narrow ? 2 : 4};
+        tiles.tile.rows = narrow ? 32 : 64;
+        tiles.tile.keys = narrow ? 96 : 128;
+        tiles.tile.keys_together = tiles.tile.columns = narrow ? 8 : 4;
     } else {
-        tiles = {{.rows = 48, .keys = 128, .columns = 4, .heads_per_tile = 1}, {.lanes = 4, .query_vectors = 3, .keys = 4}};
+        tiles.registers = {.lanes = isa == "avx2" ? 8 : 4, .query_vectors = 3};
+        tiles.tile.rows = 48;
+        tiles.tile.keys = 128;
+        tiles.tile.keys_together = tiles.tile.columns = 4;
     }
+    tiles.tile.rows_together = tiles.registers.lanes;
     tiles.tile.heads_per_tile = std::gcd(tiles.tile.rows, variant.heads / variant.groups);
     return tiles;
 }
@@ -48,13 +57,16 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     const int lanes = registers.lanes;
     const int register_rows = lanes * registers.query_vectors;
     const int head_dim = a.variant.head_dim, value_dim = a.variant.value_dim;
+    // Halide counts the key behind the last one as read where no key of a tile is reachable.
+    const int key_storage = a.tile.keys + a.tile.keys_together;
     const int positions = a.tile.rows / a.tile.heads_per_tile;
 
-    const auto one_tile = [&](Func f) {
-        return f.bound_extent(a.query_block, 1).bound_extent(a.head_block, 1).bound_extent(a.key_block, 1);
+    const auto one_task = [&](Func f) {
+        return f.bound_extent(a.query_block, 1).bound_extent(a.head_block, 1);
     };
+    const auto one_tile = [&](Func f) { return one_task(f).bound_extent(a.key_block, 1); };
 
-    Var task("task"), query_block("qb"), head_block("hb"), row_outer("row_outer"), key_outer("key_outer"), column_outer("column_outer");
+    Var task("task"), query_block("qb"), head_block("hb"), row_outer("row_outer");
 
     // One task is one tile of queries of one group of heads; both results of a task come from one state.
     for (Func result : {a.output, a.log_sum_exp}) {
@@ -71,12 +83,19 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     a.log_sum_exp.compute_with(a.output, task);
 
     for (Func f : {a.query_tile, a.state, a.normaliser, a.log_of_total}) {
-        f.compute_at(a.output, task).bound_extent(a.row, a.tile.rows).bound_extent(a.query_block, 1).bound_extent(a.head_block, 1);
+        one_task(f.compute_at(a.output, task)).bound_extent(a.row, a.tile.rows);
     }
     a.state.vectorize(a.row, lanes);
     a.normaliser.vectorize(a.row, lanes);
     a.log_of_total.vectorize(a.row, lanes);
     a.query_tile.bound_extent(a.dim, head_dim).vectorize(a.row, lanes);
+    a.query_tile.update()
+        .reorder(a.rows_to_read.x, a.dim, a.rows_to_read.y)
+        .allow_race_conditions()
+        .vectorize(a.rows_to_read.x, lanes);
+    // Along the rows as they lie in memory; transposing from there would wait for memory at every step.
+    one_task(a.query_rows.compute_at(a.query_tile, a.rows_to_read.y))
+        .vectorize(a.dim, std::min(lanes, head_dim), TailStrategy::GuardWithIf);
 
     RVar slot(a.steps.x), step(a.steps.y), slot_outer("slot_outer");
     a.state.update()
@@ -89,25 +108,36 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .partition(step, Partition::Never)
         .partition(slot_outer, Partition::Always);
 
-    a.score.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, a.tile.keys + 16)
-        .tile(a.row, a.key_in_tile, row_outer, key_outer, a.row, a.key_in_tile, register_rows, registers.keys, TailStrategy::RoundUp)
-        .reorder(a.row, a.key_in_tile, row_outer, key_outer)
-        .vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile)
-        .partition(key_outer, Partition::Never).partition(row_outer, Partition::Never);
-    a.score.update().vectorize(a.row, lanes);
+    a.score.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, key_storage);
+    a.score.update(0)
+        .split(a.row, row_outer, a.row, register_rows)
+        .reorder(a.row, a.keys_to_score.x, row_outer, a.keys_to_score.y)
+        .vectorize(a.row, lanes)
+        .unroll(a.row)
+        .unroll(a.keys_to_score.x)
+        .partition(row_outer, Partition::Never)
+        .partition(a.keys_to_score.y, Partition::Never);
+    a.score.update(1).vectorize(a.row, lanes);
     a.product.compute_at(a.score, row_outer).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
     a.product.update().reorder(a.row, a.key_in_tile, a.head_dims).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
 
     a.block_max.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
     a.block_max.update().split(a.row, row_outer, a.row, register_rows).reorder(a.row, a.keys_to_compare, row_outer).vectorize(a.row, lanes).unroll(a.row);
-    a.weight.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, a.tile.keys+16).split(a.row, row_outer, a.row, lanes).reorder(a.row, a.key_in_tile, row_outer).vectorize(a.row, lanes).unroll(a.key_in_tile, 4, TailStrategy::RoundUp);
+    a.weight.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, key_storage);
+    a.weight.update()
+        .split(a.row, row_outer, a.row, lanes)
+        .reorder(a.row, a.keys_to_exponentiate.x, a.keys_to_exponentiate.y, row_outer)
+        .vectorize(a.row, lanes)
+        .unroll(a.keys_to_exponentiate.x);
     a.block_sum.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
     a.block_sum.update().split(a.row, row_outer, a.row, register_rows).reorder(a.row, a.keys_to_add, row_outer).vectorize(a.row, lanes).unroll(a.row);
 
     RVar value_lane("value_lane"), value_outer("value_outer");
     Var lane("lane");
-    a.value_bits.compute_at(a.state, step);
-    Func lane_bits = a.value_bits.update().split(a.value_elements.x, value_outer, value_lane, lanes).rfactor(value_lane, lane);
+    // Once for all tiles of queries.
+    a.value_bits.compute_at(a.output, a.group);
+    Func lane_bits =
+        a.value_bits.update().split(a.value_elements.x, value_outer, value_lane, lanes).rfactor(value_lane, lane);
     lane_bits.compute_at(a.value_bits, a.key_block).vectorize(lane, lanes).update().vectorize(lane, lanes);
     for (Func f : {a.weighted_values, a.exposed_values}) {
         one_tile(f.compute_at(a.state, row_outer)).bound_extent(a.row, register_rows).bound_extent(a.dim, a.tile.columns);
@@ -117,7 +147,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     a.exposed_values.vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
     a.exposed_values.update().reorder(a.row, a.dim, a.keys_to_weigh_singly).vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
 
-    for (Func f : {a.score, a.block_max, a.weight, a.block_sum, a.value_bits}) one_tile(f);
+    for (Func f : {a.score, a.block_max, a.weight, a.block_sum}) one_tile(f);
 }
 
 }  // namespace heed::generators

@@ -7,11 +7,10 @@
 
 namespace heed::generators {
 
-/// Tile of the two matrix products that is held in vector registers.
+/// Rows of the two matrix products that are held in vector registers, beside `keys_together` keys or `columns` values.
 struct register_tile {
     int lanes;          ///< floats in a vector
     int query_vectors;  ///< vectors of query rows
-    int keys;           ///< keys of the scores beside them; value columns of the weighted values are tile_shape::columns
 };
 
 struct prefill_tiles {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+#include <algorithm>
 #include <new>
 
 #include <heed/untyped_call.hpp>
@@ -11,6 +12,19 @@
 
 namespace heed {
 
+namespace {
+
+/// Threads that have enough to do: waking one takes about as long as a million floating-point operations.
+int useful_threads(const variant_description &variant, const call_sizes &sizes, int limit) noexcept {
+    constexpr double operations_per_thread = 1e6;
+    const double operations = 2.0 * (variant.head_dim + variant.value_dim) * variant.heads *
+                              static_cast<double>(sizes.batch) * static_cast<double>(sizes.q_len) *
+                              static_cast<double>(sizes.kv_len);
+    return static_cast<int>(std::clamp(operations / operations_per_thread, 1.0, static_cast<double>(limit)));
+}
+
+}  // namespace
+
 void run(const call_arguments &arguments) {
     if (arguments.variant == nullptr) {
         throw invalid_argument_error("heed: the call has no variant");
@@ -20,7 +34,7 @@ void run(const call_arguments &arguments) {
         const kernel_description &kernel = choose_kernel(variant, arguments.isa);
         const detail::checked_call call = detail::check_arguments(arguments, kernel.type);
         detail::call_context context;
-        context.thread_limit = detail::thread_limit(arguments.threads);
+        context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));
         if (call.sizes.batch == 0 || call.sizes.q_len == 0) {
             return;
         }

@@ -80,6 +80,9 @@ class operand {
         describe(buffer_, type, dimensions_, 0);
     }
 
+    /// head_dim or value_dim: kernels insist on its stride, also where there is one element only.
+    void add_innermost_axis(std::int64_t extent) noexcept { axes_[buffer_.dimensions++] = {extent, 1}; }
+
     void add_axis(std::int64_t extent, std::int64_t stride) noexcept {
         axes_[buffer_.dimensions++] = {extent, extent > 1 ? stride : 0};
     }
@@ -168,7 +171,7 @@ void split_heads(operand &operand, const tensor_shape &shape, std::int64_t group
     const auto &[batch, heads, rows, dim] = shape.axes;
     const std::int64_t heads_in_group = heads.extent / groups;
     if (shape.rank == 4) {
-        operand.add_axis(dim.extent, 1);
+        operand.add_innermost_axis(dim.extent);
     }
     operand.add_axis(heads_in_group, heads.stride);
     operand.add_axis(rows.extent, rows.stride);
@@ -181,7 +184,7 @@ void split_heads(operand &operand, const tensor_shape &shape, std::int64_t group
 void keep_groups(operand &operand, const tensor_shape &shape, char *zeros) noexcept {
     const auto &[batch, groups, keys, dim] = shape.axes;
     const bool empty = keys.extent == 0;
-    operand.add_axis(dim.extent, 1);
+    operand.add_innermost_axis(dim.extent);
     operand.add_axis(empty ? 1 : keys.extent, keys.stride);
     operand.add_axis(groups.extent, empty ? 0 : groups.stride);
     operand.add_axis(batch.extent, empty ? 0 : batch.stride);

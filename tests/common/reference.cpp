@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "reference.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace heed::tests {
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double inner_product(const float *a, const float *b, std::int64_t count) {
     double sum = 0;
@@ -50,7 +48,7 @@ reference attention(const problem &of, const semantics &meaning) {
 
         for (std::int64_t column = 0; column < value_dim; ++column) result.output(batch, head, row, column) = 0;
         result.log_sum_exp[row_index] = -infinity;
-        if (visible.empty()) return;
+        if (largest == -infinity) return;  // no key is visible, or all weigh nothing
 
         double denominator = 0;
         if (meaning.sink) {

@@ -16,6 +16,9 @@
 
 namespace heed::tests {
 
+inline constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
+
 template <int Rank>
 using index_list = std::array<std::int64_t, Rank>;
 
@@ -54,7 +57,7 @@ class tensor {
 
     static constexpr T poison() {
         if constexpr (std::is_floating_point_v<T>) {
-            return std::numeric_limits<T>::quiet_NaN();
+            return static_cast<T>(not_a_number);
         } else {
             return std::numeric_limits<T>::min();
         }

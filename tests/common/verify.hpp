@@ -71,19 +71,15 @@ void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inp
     const variant_description &variant = kernel.description();
     const reference expected = attention(of, meaning);
     // An error of a score is one of its weight, and scores of 100 have errors of 1e-5 in single precision.
-    const double bound = allowed_error * std::max(1.0, expected.largest_score / 8);
+    const double bound = std::min(allowed_error * std::max(1.0, expected.largest_score / 8), 1e-2);
     for (const char *isa : isas_of(variant)) {
-        CAPTURE(variant.name);
-        CAPTURE(isa);
-        CAPTURE(of.batch());
-        CAPTURE(of.q_len());
-        CAPTURE(of.kv_len());
-        CAPTURE(seed());
+        INFO(std::string(variant.name), ", ", std::string(isa), ", batch ", of.batch(), ", q_len ", of.q_len(), ", kv_len ",
+             of.kv_len(), ", HEED_TEST_SEED=", seed());
         const results got = run(kernel, of, inputs, isa, 1);
         const difference output = compare(got.output, expected.output, 1e-30);
         const difference log_sum_exp = compare(got.log_sum_exp, expected.log_sum_exp, 1);
         CHECK_MESSAGE(output.largest <= bound, "output: ", output.where);
-        CHECK_MESSAGE(log_sum_exp.largest <= bound, "log_sum_exp: ", log_sum_exp.where);
+        CHECK_MESSAGE(log_sum_exp.largest <= allowed_error, "log_sum_exp: ", log_sum_exp.where);
         CHECK(got.output.untouched());
         CHECK(got.log_sum_exp.untouched());
         const results again = run(kernel, of, inputs, isa, 3);

@@ -115,7 +115,7 @@ struct readings_of {
             if (input_number<V, typename L::input>() != input) return;
             int index_dimension = 0;
             hana::unpack(lookup.indices, [&](const auto &...indices) {
-                const auto merge = [&](const auto &index) {
+                [[maybe_unused]] const auto merge = [&](const auto &index) {
                     if (index_dimension++ != dimension) return;
                     index_range range = as_index_range(evaluate(index, environment));
                     if (uses<decltype(index), q_pos_>) range.known = range.known && start.known;

@@ -114,7 +114,6 @@ variant_source source_of(std::string name) {
     source.head_dim = V::head_dim;
     source.value_dim = V::value_dim;
     source.scale = Variant.scale();
-    source.plain_score = std::same_as<std::remove_cvref_t<decltype(Variant.score_mod())>, score_>;
     for (const auto &input : V::inputs) {
         source.inputs.push_back({std::string(input.name), detail::halide_type(input.type), input.rank});
     }

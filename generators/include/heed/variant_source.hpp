@@ -50,7 +50,6 @@ struct variant_source {
     std::string formula;  ///< as the text reading prints it
     int heads, groups, head_dim, value_dim;
     double scale;
-    bool plain_score;  ///< score_mod is `score` itself
     std::vector<input_source> inputs;
 
     std::function<Halide::Expr(const pair_values &, const input_lookup &)> mask;
