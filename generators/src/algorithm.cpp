@@ -138,6 +138,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     // Weighted values. A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold one
     // are added up with a condition on every product.
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
+    value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
     value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
     const Expr bits =
         Halide::reinterpret<uint32_t>(value(value_elements.x, key_index(value_elements.y, key_block), group, batch));

@@ -11,6 +11,12 @@ const uint32_t infinity_bits = 0x7f800000;
 
 Expr magnitude_bits(const Expr &a) { return Halide::reinterpret<uint32_t>(a) & Expr(uint32_t(0x7fffffff)); }
 
+using Halide::Internal::Call;
+
+Expr strict(Call::IntrinsicOp comparison, const Expr &a, const Expr &b) {
+    return Call::make(Halide::Bool(), comparison, {a, b}, Call::PureIntrinsic);
+}
+
 // By bits, because LLVM may assume that no value is NaN.
 Expr is_not_a_number(const Expr &a) { return magnitude_bits(a) > Expr(infinity_bits); }
 
@@ -18,6 +24,11 @@ Expr is_not_a_number(const Expr &a) { return magnitude_bits(a) > Expr(infinity_b
 
 // Halide's is unsigned for whole numbers, and what its loop trimming then concludes of comparisons is wrong.
 Expr absolute(tag, const Expr &a) { return a.type().is_float() ? Halide::abs(a) : Halide::max(a, -a); }
+
+// Of a select between conditions Halide's solver takes only the last one into account, and trims loops too far.
+Expr choose(tag, const Expr &condition, const Expr &a, const Expr &b) {
+    return a.type().is_bool() ? (condition && a) || (!condition && b) : Halide::select(condition, a, b);
+}
 
 // Halide rounds towards the divisor's sign so that remainders are never negative, and divides by 0 as Heed does.
 Expr floor_divide(tag, const Expr &a, const Expr &b) {
@@ -52,6 +63,15 @@ Expr tanh(tag, const Expr &a) {
 Expr exp(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::exp(a)); }
 
 Expr log(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::log(a)); }
+
+// Comparisons of real numbers are strict: false if one is NaN.
+Expr is_less(tag, const Expr &a, const Expr &b) { return a.type().is_float() ? strict(Call::strict_lt, a, b) : a < b; }
+
+Expr is_less_equal(tag, const Expr &a, const Expr &b) {
+    return a.type().is_float() ? strict(Call::strict_le, a, b) : a <= b;
+}
+
+Expr is_equal(tag, const Expr &a, const Expr &b) { return a.type().is_float() ? strict(Call::strict_eq, a, b) : a == b; }
 
 Expr to_real(tag, const Expr &a) { return Halide::cast<float>(a); }
 

@@ -104,7 +104,7 @@ static_assert(gives(score / q_pos, s / symbol::made('R', q)));
 static_assert(gives(abs(q_pos), symbol::made('A', q)) && gives(min(q_pos, kv_pos), min(q, k)) &&
               gives(max(q_pos, kv_pos), max(q, k)));
 static_assert(gives(exp(tanh(log(sqrt(floor(score))))), exp(tanh(log(sqrt(floor(s)))))));
-static_assert(gives((causal && !(q_pos < kv_pos)) || q_pos != kv_pos, ((q >= k) && !(q < k)) || (q != k)));
+static_assert(gives((causal && !(q_pos < kv_pos)) || q_pos != kv_pos, ((k <= q) && !(q < k)) || !(q == k)));
 static_assert(gives(select(q_pos == kv_pos, q_pos, 3), select(q == k, q, number(3))));
 static_assert(gives(input<"abc">(q_pos, 2), symbol::made(3, q, number(2))));
 static_assert(gives(literal<bool>{{}, true}, symbol::named(11)) && gives(as_expression(0.5), symbol::named(32)));

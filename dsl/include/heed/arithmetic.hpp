@@ -38,6 +38,9 @@ template <class T> constexpr auto tanh(tag, const T &a) { return tanh(a); }
 template <class T> constexpr auto floor(tag, const T &a) { return floor(a); }
 template <class T> constexpr auto minimum(tag, const T &a, const T &b) { return min(a, b); }
 template <class T> constexpr auto maximum(tag, const T &a, const T &b) { return max(a, b); }
+template <class T> constexpr auto is_less(tag, const T &a, const T &b) { return a < b; }
+template <class T> constexpr auto is_less_equal(tag, const T &a, const T &b) { return a <= b; }
+template <class T> constexpr auto is_equal(tag, const T &a, const T &b) { return a == b; }
 template <class Condition, class T> constexpr auto choose(tag, const Condition &condition, const T &a, const T &b) { return select(condition, a, b); }
 // clang-format on
 

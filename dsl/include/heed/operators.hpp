@@ -100,42 +100,42 @@ struct modulo : on_integers {
 struct less : comparison {
     static constexpr auto symbol = "<";
     static constexpr auto precedence = relation;
-    static constexpr auto value(const auto &a, const auto &b) { return a < b; }
+    static constexpr auto value(const auto &a, const auto &b) { return is_less(arithmetic::tag{}, a, b); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::less(a, b); }
 };
 
 struct less_equal : comparison {
     static constexpr auto symbol = "<=";
     static constexpr auto precedence = relation;
-    static constexpr auto value(const auto &a, const auto &b) { return a <= b; }
+    static constexpr auto value(const auto &a, const auto &b) { return is_less_equal(arithmetic::tag{}, a, b); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::less_equal(a, b); }
 };
 
 struct greater : comparison {
     static constexpr auto symbol = ">";
     static constexpr auto precedence = relation;
-    static constexpr auto value(const auto &a, const auto &b) { return a > b; }
+    static constexpr auto value(const auto &a, const auto &b) { return is_less(arithmetic::tag{}, b, a); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::less(b, a); }
 };
 
 struct greater_equal : comparison {
     static constexpr auto symbol = ">=";
     static constexpr auto precedence = relation;
-    static constexpr auto value(const auto &a, const auto &b) { return a >= b; }
+    static constexpr auto value(const auto &a, const auto &b) { return is_less_equal(arithmetic::tag{}, b, a); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::less_equal(b, a); }
 };
 
 struct equal : comparison {
     static constexpr auto symbol = "==";
     static constexpr auto precedence = equality;
-    static constexpr auto value(const auto &a, const auto &b) { return a == b; }
+    static constexpr auto value(const auto &a, const auto &b) { return is_equal(arithmetic::tag{}, a, b); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::equal(a, b); }
 };
 
 struct not_equal : comparison {
     static constexpr auto symbol = "!=";
     static constexpr auto precedence = equality;
-    static constexpr auto value(const auto &a, const auto &b) { return a != b; }
+    static constexpr auto value(const auto &a, const auto &b) { return !is_equal(arithmetic::tag{}, a, b); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::logical_not(intervals::equal(a, b)); }
 };
 

@@ -12,11 +12,15 @@
 namespace heed::arithmetic {
 
 Halide::Expr absolute(tag, const Halide::Expr &a);
+Halide::Expr choose(tag, const Halide::Expr &condition, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr exp(tag, const Halide::Expr &a);
 Halide::Expr log(tag, const Halide::Expr &a);
 Halide::Expr floor_divide(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr floor_modulo(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr tanh(tag, const Halide::Expr &a);
+Halide::Expr is_less(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr is_less_equal(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr is_equal(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr to_real(tag, const Halide::Expr &a);
 Halide::Expr is_finite(tag, const Halide::Expr &a);
 Halide::Expr constant_like(tag, const Halide::Expr &like, std::int64_t value);
