@@ -40,7 +40,8 @@ kernel_input::kernel_input(const input_source &source) {
 
 Halide::Argument kernel_input::argument() const {
     if (table.defined()) return table;
-    return Halide::Argument(number.name(), Halide::Argument::InputScalar, number.type(), 0, Halide::ArgumentEstimates{});
+    return Halide::Argument(number.name(), Halide::Argument::InputScalar, number.type(), 0,
+                            Halide::ArgumentEstimates{});
 }
 
 Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
@@ -48,8 +49,7 @@ Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
     // Never outside: rows and keys that pad the last tile have positions beyond the last one.
     std::vector<Expr> clamped;
     for (int dimension = 0; dimension < table.dimensions(); ++dimension) {
-        clamped.push_back(
-            Halide::clamp(indices[indices.size() - 1 - dimension], 0, table.dim(dimension).extent() - 1));
+        clamped.push_back(Halide::clamp(indices[indices.size() - 1 - dimension], 0, table.dim(dimension).extent() - 1));
     }
     return table(clamped);
 }
@@ -91,10 +91,9 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     };
 
     // Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
-    at(query_rows, {dim, row}) =
-        query(dim, head_block * tile.heads_per_tile + row % tile.heads_per_tile,
-              Halide::min(position_of(row), q_len - 1), group, batch) *
-        static_cast<float>(variant.scale);
+    at(query_rows, {dim, row}) = query(dim, head_block * tile.heads_per_tile + row % tile.heads_per_tile,
+                                       Halide::min(position_of(row), q_len - 1), group, batch) *
+                                 static_cast<float>(variant.scale);
     rows_to_read = RDom(0, tile.rows_together, 0, tile.rows / tile.rows_together, "rows_to_read");
     rows_to_read.where(position_of(rows_to_read.y * tile.rows_together) < q_len);
     const Expr row_to_read = rows_to_read.y * tile.rows_together + rows_to_read.x;
@@ -111,8 +110,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
         const Expr scaled = at_step(product, {row, this_key}, key_block);
         at_step(score, {row, key_in_tile}, key_block) = Halide::undef<float>();
-        at_step(score, {row, this_key}, key_block) =
-            variant.score_mod(values_at(row, this_key, scaled), look_up());
+        at_step(score, {row, this_key}, key_block) = variant.score_mod(values_at(row, this_key, scaled), look_up());
     }
     keys_to_mask = reachable_keys_loop("keys_to_mask");
     keys_to_mask.where(!step_class.must);
@@ -135,8 +133,8 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     at_step(block_sum, {row}, key_block) = 0.0f;
     at_step(block_sum, {row}, key_block) += at_step(weight, {row, keys_to_add}, key_block);
 
-    // Weighted values. A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold one
-    // are added up with a condition on every product.
+    // Weighted values. A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold
+    // one are added up with a condition on every product.
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
     value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
     value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
@@ -154,8 +152,8 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     at_step(weighted_values, {row, dim}, key_block) = 0.0f;
     at_step(weighted_values, {row, dim}, key_block) +=
         at_step(weight, {row, keys_to_weigh}, key_block) * value_at(keys_to_weigh);
-    // The select in `state` already skips this where it is not used, but Halide proves that from `must` alone; the second
-    // condition is tested as the loop runs.
+    // The select in `state` already skips this where it is not used, but Halide proves that from `must` alone; the
+    // second condition is tested as the loop runs.
     keys_to_weigh_singly = RDom(0, tile.keys, "keys_to_weigh_singly");
     keys_to_weigh_singly.where(dim < column_slots);
     keys_to_weigh_singly.where(!step_class.must);
@@ -179,11 +177,12 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         const Expr new_max = Halide::max(old(running_max), step_max);
         const Expr reference = finite_reference(new_max);
         const Expr this_slot = old(steps.x);
-        const Expr factor = exp_of_nonpositive(
-            Halide::select(steps.x == rescale_old, old(running_max), step_max) - reference);
+        const Expr factor =
+            exp_of_nonpositive(Halide::select(steps.x == rescale_old, old(running_max), step_max) - reference);
         const Expr sum = this_slot * old(rescale_old) + at_step(block_sum, {row}, steps.y) * old(rescale_new);
         const Expr scalar = Halide::select(steps.x <= rescale_new, factor, steps.x == running_max, new_max, sum);
-        const Expr column = Halide::select(steps.x < tile.columns, column_slots + steps.x, Halide::likely(steps.x - tile.columns));
+        const Expr column =
+            Halide::select(steps.x < tile.columns, column_slots + steps.x, Halide::likely(steps.x - tile.columns));
         const Expr step_values = Halide::select(harmless(steps.y), at_step(weighted_values, {row, column}, steps.y),
                                                 at_step(exposed_values, {row, column}, steps.y));
         const Expr accumulated = this_slot * old(rescale_old) + step_values * old(rescale_new);
@@ -195,8 +194,9 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     Expr reference = finite_reference(maximum), factor = 1.0f, total = sum;
     if (variant.sink_logit) {
         reference = finite_reference(Halide::max(maximum, sink()));
-        factor = exp_of_nonpositive(maximum - reference);
-        total = sum * factor + exp_of_nonpositive(sink() - reference);
+        // A sink far above the scores leaves small outputs, which are to be as exact as any.
+        factor = arithmetic::exp(arithmetic::tag{}, maximum - reference);
+        total = sum * factor + arithmetic::exp(arithmetic::tag{}, sink() - reference);
     }
     // Some key contributes 1, its step's maximum, to the sum, or NaN.
     const Expr nothing_visible = is_positive_zero(sum);
@@ -205,7 +205,8 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
         Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
 
     const Expr row_of_result = position * tile.heads_per_tile + head_in_group % tile.heads_per_tile;
-    const std::vector<Expr> tile_of_result{row_of_result / tile.rows, head_in_group / tile.heads_per_tile, group, batch};
+    const std::vector<Expr> tile_of_result{row_of_result / tile.rows, head_in_group / tile.heads_per_tile, group,
+                                           batch};
     const auto result_at = [&](const Func &f, std::vector<Expr> indices) {
         indices.insert(indices.end(), tile_of_result.begin(), tile_of_result.end());
         return f(indices);
@@ -251,7 +252,8 @@ Expr softmax_attention::query_start() const {
     return variant.query_start(values, look_up());
 }
 
-pair_values softmax_attention::values_at(const Expr &row_index, const Expr &key_offset, const Expr &scaled_product) const {
+pair_values softmax_attention::values_at(const Expr &row_index, const Expr &key_offset,
+                                         const Expr &scaled_product) const {
     return {.score = scaled_product,
             .q_pos = query_start() + position_of(row_index),
             .kv_pos = key_block * tile.keys + key_offset,
@@ -279,18 +281,19 @@ tile_condition softmax_attention::classify(const value_range &keys) const {
     const Expr first_position = query_start() + query_block * positions;
     const Expr first_head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile;
     return variant.classify({.q_pos = {first_position, first_position + (positions - 1)},
-.kv_pos = keys,
-                                                 .head = {first_head, first_head + (tile.heads_per_tile - 1)},
-                                                 .one_head = tile.heads_per_tile == 1,
-                                                 .batch = batch,
-                                                 .q_len = q_len,
-                                                 .kv_len = kv_len},
-                                                look_up());
+                             .kv_pos = keys,
+                             .head = {first_head, first_head + (tile.heads_per_tile - 1)},
+                             .one_head = tile.heads_per_tile == 1,
+                             .batch = batch,
+                             .q_len = q_len,
+                             .kv_len = kv_len},
+                            look_up());
 }
 
 value_range softmax_attention::reachable_keys(const Expr &block) const {
-    const Halide::Internal::Interval bounds =
-        keys_where([&](const Expr &key) { return classify(value_range{key, key}).may && key < kv_len; });
+    const Halide::Internal::Interval bounds = keys_where([&](const Expr &key) {
+        return classify(value_range{key, key}).may && key < kv_len;
+    });
     const Expr first_key = block * tile.keys;
     return {bounds.has_lower_bound() ? bounds.min - first_key : Expr(0),
             bounds.has_upper_bound() ? bounds.max - first_key : Expr(tile.keys - 1)};
@@ -312,7 +315,8 @@ bool reachable_keys_are_bounded_below(const variant_source &variant) {
                               .kv_len = unknown("kv_len")},
                              read)
                    .may;
-           }).has_lower_bound();
+           })
+        .has_lower_bound();
 }
 
 input_lookup softmax_attention::look_up() const {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Softmax attention as Halide Funcs, without a scheduling call: what is computed, tile by tile. Schedules for processors
-// and for many or few queries stand in files of their own and work on the Funcs named here.
+// Softmax attention as Halide Funcs, without a scheduling call: what is computed, tile by tile. Schedules for
+// processors and for many or few queries stand in files of their own and work on the Funcs named here.
 //
-// A tile is `rows` queries times `keys` keys. Tiles are explicit dimensions, so whether a tile is empty, full or mixed is
-// one uniform condition for all of it. The rows of one tile are consecutive positions of `heads_per_tile` query heads that
-// share a key/value head: row = position * heads_per_tile + head.
+// A tile is `rows` queries times `keys` keys. Tiles are explicit dimensions, so whether a tile is empty, full or mixed
+// is one uniform condition for all of it. The rows of one tile are consecutive positions of `heads_per_tile` query
+// heads that share a key/value head: row = position * heads_per_tile + head.
 #pragma once
 
 #include <Halide.h>
@@ -63,10 +63,12 @@ class softmax_attention {
 
     // Within a tile, then which tile.
     Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, dim{"dim"}, slot{"slot"};
-    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"}, batch{"batch"};
+    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"},
+        batch{"batch"};
     Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
 
-    Halide::RDom rows_to_read, head_dims, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
+    Halide::RDom rows_to_read, head_dims, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate,
+        keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row): scaled
     Halide::Func query_tile{"query_tile"};            ///< (row, dim): the same transposed
@@ -90,7 +92,8 @@ class softmax_attention {
     };
     Halide::Expr position_of(const Halide::Expr &row_index) const;
     Halide::Expr key_index(const Halide::Expr &key_offset, const Halide::Expr &block) const;
-    pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
+    pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset,
+                          const Halide::Expr &scaled_product) const;
     Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
     tile_condition classify(const Halide::Expr &block) const;
     tile_condition classify(const value_range &keys) const;

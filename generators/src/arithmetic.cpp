@@ -28,13 +28,14 @@ Expr strict_less(const Expr &a, const Expr &b) {
 
 Expr exp_of_nonpositive(const Expr &x) {
     const Expr scaled = x * 1.44269504088896340736f;  // log2(e)
-    // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits of the sum; 127 more makes it the exponent
-    // of a float. Strict, or LLVM would cancel the constants and reorder the operands.
+    // Adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits of the sum; 127 more makes it the
+    // exponent of a float. Strict, or LLVM would cancel the constants and reorder the operands.
     const float to_exponent = 12582912.0f + 127.0f;
     const Expr shifted = strict_sum(scaled, to_exponent);
     const Expr fraction = strict_difference(scaled, strict_difference(shifted, to_exponent));
     const Expr power_of_two = Halide::reinterpret<float>(Halide::reinterpret<int>(shifted) << 23);
-    // Minimax polynomial of 2^f on [-1/2, 1/2], constant term 1 so that 2^0 is exact; relative error 9e-8 before rounding.
+    // Minimax polynomial of 2^f on [-1/2, 1/2], constant term 1 so that 2^0 is exact; relative error 9e-8 before
+    // rounding.
     Expr power = 1.3264727e-3f;
     for (const float coefficient : {9.6715130e-3f, 5.5507336e-2f, 2.4022242e-1f, 6.9314700e-1f, 1.0f}) {
         power = power * fraction + coefficient;
@@ -43,7 +44,9 @@ Expr exp_of_nonpositive(const Expr &x) {
     return Halide::select(strict_less(scaled, -64.0f), 0.0f, power * power_of_two);
 }
 
-Expr minus_infinity() { return Halide::Internal::make_const(Halide::Float(32), -std::numeric_limits<double>::infinity()); }
+Expr minus_infinity() {
+    return Halide::Internal::make_const(Halide::Float(32), -std::numeric_limits<double>::infinity());
+}
 
 Expr is_positive_zero(const Expr &x) { return Halide::reinterpret<int>(x) == 0; }
 

@@ -38,11 +38,13 @@ Expr floor_divide(tag, const Expr &a, const Expr &b) {
 
 Expr floor_modulo(tag, const Expr &a, const Expr &b) {
     const Expr remainder = a % b;
-    return Halide::Internal::is_positive_const(b) ? remainder : remainder + Halide::select(b < 0 && remainder != 0, b, 0);
+    return Halide::Internal::is_positive_const(b) ? remainder
+                                                  : remainder + Halide::select(b < 0 && remainder != 0, b, 0);
 }
 
-// Halide calls the C library once per lane. This is a rational approximation on [-7.9, 7.9], where tanh in f32 reaches 1;
-// its coefficients are those in common use for vectors (for instance in Eigen). Relative error below 5e-7, exact at 0.
+// Halide calls the C library once per lane. This is a rational approximation on [-7.9, 7.9], where tanh in f32 reaches
+// 1; its coefficients are those in common use for vectors (for instance in Eigen). Relative error below 5e-7, exact at
+// 0.
 Expr tanh(tag, const Expr &a) {
     const float end = 7.90531110763549805f;
     const Expr x = Halide::clamp(a, -end, end);
@@ -71,7 +73,9 @@ Expr is_less_equal(tag, const Expr &a, const Expr &b) {
     return a.type().is_float() ? strict(Call::strict_le, a, b) : a <= b;
 }
 
-Expr is_equal(tag, const Expr &a, const Expr &b) { return a.type().is_float() ? strict(Call::strict_eq, a, b) : a == b; }
+Expr is_equal(tag, const Expr &a, const Expr &b) {
+    return a.type().is_float() ? strict(Call::strict_eq, a, b) : a == b;
+}
 
 Expr to_real(tag, const Expr &a) { return Halide::cast<float>(a); }
 
@@ -79,6 +83,8 @@ Expr is_finite(tag, const Expr &a) {
     return a.type().is_float() ? magnitude_bits(a) < Expr(infinity_bits) : Halide::Internal::const_true();
 }
 
-Expr constant_like(tag, const Expr &like, std::int64_t value) { return Halide::Internal::make_const(like.type(), value); }
+Expr constant_like(tag, const Expr &like, std::int64_t value) {
+    return Halide::Internal::make_const(like.type(), value);
+}
 
 }  // namespace heed::arithmetic

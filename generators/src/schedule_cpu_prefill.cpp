@@ -30,11 +30,11 @@ std::string prefill_isa(const Target &target) {
 }
 
 prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa) {
-    // Accumulators of a register tile, with their operands, fill the vector registers: 32 with AVX-512, else 16. Scores and
-    // weights of a tile stay in the first cache or just above it. Where a mask leaves few keys to each tile, narrower tiles
-    // reach over fewer keys that most of their rows do not see.
-    // Dense, 8 heads x 64, 4096 tokens, one thread of a Zen 5 core, share of the FMA peak: AVX-512 84 %, AVX2 86 %; with
-    // narrow tiles 82 % and 79 %. A window of 256 took 14.1 ms with the wide AVX-512 tile, takes 13.3 ms with the narrow one.
+    // Accumulators of a register tile, with their operands, fill the vector registers: 32 with AVX-512, else 16. Scores
+    // and weights of a tile stay in the first cache or just above it. Where a mask leaves few keys to each tile,
+    // narrower tiles reach over fewer keys that most of their rows do not see. Dense, 8 heads x 64, 4096 tokens, one
+    // thread of a Zen 5 core, share of the FMA peak: AVX-512 84 %, AVX2 86 %; with narrow tiles 82 % and 79 %. A window
+    // of 256 took 14.1 ms with the wide AVX-512 tile, takes 13.3 ms with the narrow one.
     const bool narrow = reachable_keys_are_bounded_below(variant);
     prefill_tiles tiles;
     if (isa == "avx512") {
@@ -61,9 +61,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     const int key_storage = a.tile.keys + a.tile.keys_together;
     const int positions = a.tile.rows / a.tile.heads_per_tile;
 
-    const auto one_task = [&](Func f) {
-        return f.bound_extent(a.query_block, 1).bound_extent(a.head_block, 1);
-    };
+    const auto one_task = [&](Func f) { return f.bound_extent(a.query_block, 1).bound_extent(a.head_block, 1); };
     const auto one_tile = [&](Func f) { return one_task(f).bound_extent(a.key_block, 1); };
 
     Var task("task"), query_block("qb"), head_block("hb"), row_outer("row_outer");
@@ -119,10 +117,18 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .partition(a.keys_to_score.y, Partition::Never);
     a.score.update(1).vectorize(a.row, lanes);
     a.product.compute_at(a.score, row_outer).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
-    a.product.update().reorder(a.row, a.key_in_tile, a.head_dims).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
+    a.product.update()
+        .reorder(a.row, a.key_in_tile, a.head_dims)
+        .vectorize(a.row, lanes)
+        .unroll(a.row)
+        .unroll(a.key_in_tile);
 
     a.block_max.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
-    a.block_max.update().split(a.row, row_outer, a.row, register_rows).reorder(a.row, a.keys_to_compare, row_outer).vectorize(a.row, lanes).unroll(a.row);
+    a.block_max.update()
+        .split(a.row, row_outer, a.row, register_rows)
+        .reorder(a.row, a.keys_to_compare, row_outer)
+        .vectorize(a.row, lanes)
+        .unroll(a.row);
     a.weight.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, key_storage);
     a.weight.update()
         .split(a.row, row_outer, a.row, lanes)
@@ -130,7 +136,11 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .vectorize(a.row, lanes)
         .unroll(a.keys_to_exponentiate.x);
     a.block_sum.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
-    a.block_sum.update().split(a.row, row_outer, a.row, register_rows).reorder(a.row, a.keys_to_add, row_outer).vectorize(a.row, lanes).unroll(a.row);
+    a.block_sum.update()
+        .split(a.row, row_outer, a.row, register_rows)
+        .reorder(a.row, a.keys_to_add, row_outer)
+        .vectorize(a.row, lanes)
+        .unroll(a.row);
 
     RVar value_lane("value_lane"), value_outer("value_outer");
     Var lane("lane");
@@ -140,12 +150,22 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         a.value_bits.update().split(a.value_elements.x, value_outer, value_lane, lanes).rfactor(value_lane, lane);
     lane_bits.compute_at(a.value_bits, a.key_block).vectorize(lane, lanes).update().vectorize(lane, lanes);
     for (Func f : {a.weighted_values, a.exposed_values}) {
-        one_tile(f.compute_at(a.state, row_outer)).bound_extent(a.row, register_rows).bound_extent(a.dim, a.tile.columns);
+        one_tile(f.compute_at(a.state, row_outer))
+            .bound_extent(a.row, register_rows)
+            .bound_extent(a.dim, a.tile.columns);
     }
     a.weighted_values.vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
-    a.weighted_values.update().reorder(a.row, a.dim, a.keys_to_weigh).vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
+    a.weighted_values.update()
+        .reorder(a.row, a.dim, a.keys_to_weigh)
+        .vectorize(a.row, lanes)
+        .unroll(a.row)
+        .unroll(a.dim);
     a.exposed_values.vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
-    a.exposed_values.update().reorder(a.row, a.dim, a.keys_to_weigh_singly).vectorize(a.row, lanes).unroll(a.row).unroll(a.dim);
+    a.exposed_values.update()
+        .reorder(a.row, a.dim, a.keys_to_weigh_singly)
+        .vectorize(a.row, lanes)
+        .unroll(a.row)
+        .unroll(a.dim);
 
     for (Func f : {a.score, a.block_max, a.weight, a.block_sum}) one_tile(f);
 }

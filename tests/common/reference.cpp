@@ -39,7 +39,8 @@ reference attention(const problem &of, const semantics &meaning) {
         for (std::int64_t key = 0; key < kv_len; ++key) {
             const pair at{batch, head, start + row, key};
             if (meaning.attends && !meaning.attends(at)) continue;
-            double score = scale * inner_product(&of.query(batch, head, row, 0), &of.key(batch, group, key, 0), head_dim);
+            double score =
+                scale * inner_product(&of.query(batch, head, row, 0), &of.key(batch, group, key, 0), head_dim);
             if (meaning.modify) score = meaning.modify(score, at);
             visible.push_back({key, score});
             if (!(score <= largest)) largest = score;  // also if it is NaN

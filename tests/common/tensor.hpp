@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Tensors with memory of their own and any strides. All memory that is no element, before, between and behind them, is
-// poisoned: NaN for real numbers, so that a kernel that reads it gives NaN, and `untouched` tells whether it was written.
+// poisoned: NaN for real numbers, so that a kernel that reads it gives NaN, and `untouched` tells whether it was
+// written.
 #pragma once
 
 #include <heed/view.hpp>
@@ -119,9 +120,8 @@ class tensor {
 template <int Rank>
 bool same_bits(const tensor<float, Rank> &a, const tensor<float, Rank> &b) {
     bool same = a.extents() == b.extents();
-    for_each_index<Rank>(a.extents(), [&](const auto &index) {
-        same = same && std::memcmp(&a[index], &b[index], sizeof(float)) == 0;
-    });
+    for_each_index<Rank>(
+        a.extents(), [&](const auto &index) { same = same && std::memcmp(&a[index], &b[index], sizeof(float)) == 0; });
     return same;
 }
 

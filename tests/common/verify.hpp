@@ -4,7 +4,8 @@
 // says it means.
 //
 //     TEST_CASE("a window counts the current key") {
-//         verify(kernels::window, {100, 130}, {.attends = [](const pair &at) { return causal(at) && in_window(at, 20); }});
+//         verify(kernels::window, {100, 130}, {.attends = [](const pair &at) { return causal(at) && in_window(at, 20);
+//         }});
 //     }
 #pragma once
 
@@ -73,8 +74,8 @@ void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inp
     // An error of a score is one of its weight, and scores of 100 have errors of 1e-5 in single precision.
     const double bound = std::min(allowed_error * std::max(1.0, expected.largest_score / 8), 1e-2);
     for (const char *isa : isas_of(variant)) {
-        INFO(std::string(variant.name), ", ", std::string(isa), ", batch ", of.batch(), ", q_len ", of.q_len(), ", kv_len ",
-             of.kv_len(), ", HEED_TEST_SEED=", seed());
+        INFO(std::string(variant.name), ", ", std::string(isa), ", batch ", of.batch(), ", q_len ", of.q_len(),
+             ", kv_len ", of.kv_len(), ", HEED_TEST_SEED=", seed());
         const results got = run(kernel, of, inputs, isa, 1);
         const difference output = compare(got.output, expected.output, 1e-30);
         const difference log_sum_exp = compare(got.log_sum_exp, expected.log_sum_exp, 1);

@@ -10,8 +10,8 @@ using namespace heed::tests;
 
 TEST_CASE("by default the last query stands at the last key") {
     problem of(kernels::dim_40.description(), {3, 50, 1});
-    verify(kernels::dim_40, of, {.attends = [](const pair &at) { return at.kv <= at.q; },
-                                 .query_start = [](std::int64_t) { return 47; }});
+    verify(kernels::dim_40, of,
+           {.attends = [](const pair &at) { return at.kv <= at.q; }, .query_start = [](std::int64_t) { return 47; }});
 }
 
 TEST_CASE("queries before the first key see nothing") {
@@ -40,7 +40,8 @@ TEST_CASE("query_start from an input: sequences of different lengths in one batc
     for (const std::int64_t q_len : {1, 48, 65, 150}) {
         const auto length_table = table(lengths_of), start_table = table(starts);
         const semantics meaning{
-            .attends = [&](const pair &at) { return causal(at) && at.kv < lengths_of[static_cast<std::size_t>(at.batch)]; },
+            .attends =
+                [&](const pair &at) { return causal(at) && at.kv < lengths_of[static_cast<std::size_t>(at.batch)]; },
             .query_start = [&](std::int64_t batch) { return starts[static_cast<std::size_t>(batch)]; }};
         verify(kernels::ragged, lengths{q_len, 200, 8}, {length_table.view(), start_table.view()}, meaning);
     }

@@ -52,8 +52,7 @@ TEST_CASE("real numbers in a mask, by head and alone") {
             CAPTURE(limit);
             const auto rate = table(rates);
             const problem of(kernels::by_number.description(), {50, 200});
-            verify(kernels::by_number, of, {rate.view(), limit},
-                   {.attends = [&](const pair &at) {
+            verify(kernels::by_number, of, {rate.view(), limit}, {.attends = [&](const pair &at) {
                        return !(static_cast<float>(at.kv) * rates[static_cast<std::size_t>(at.head)] < limit);
                    }});
         }
@@ -75,7 +74,8 @@ TEST_CASE("a bias with any strides") {
     tensor<float, 4> bias({2, 2, 60, 140});
     filler(5).fill(bias, 3);
     const problem of(kernels::biased.description(), {60, 140});
-    for (const index_list<4> &strides : {index_list<4>{1, 2, 4, 240}, {-20000, 9000, -141, 1}, {33600, 16800, 2, 120}}) {
+    for (const index_list<4> &strides :
+         {index_list<4>{1, 2, 4, 240}, {-20000, 9000, -141, 1}, {33600, 16800, 2, 120}}) {
         const auto elsewhere = bias.with_strides(strides);
         verify(kernels::biased, of, {elsewhere.view()},
                {.modify = [&](double score,

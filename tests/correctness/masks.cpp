@@ -28,9 +28,8 @@ TEST_CASE("sliding_window(w): the w most recent keys, the current one included")
 TEST_CASE("sliding_window(w): the last row averages the last w values if all scores are equal") {
     problem ones(kernels::window.description(), {64, 300, 1});
     for_each_index<4>(ones.query.extents(), [&](const auto &index) { ones.query[index] = 0; });
-    for_each_index<4>(ones.value.extents(), [&](const auto &index) {
-        ones.value[index] = static_cast<float>(index[2]);
-    });
+    for_each_index<4>(ones.value.extents(),
+                      [&](const auto &index) { ones.value[index] = static_cast<float>(index[2]); });
     for (const char *isa : isas_of(kernels::window.description())) {
         const results got = run(kernels::window, ones, {}, isa, 1);
         CHECK(got.output(0, 0, 63, 0) == doctest::Approx((280 + 299) / 2.0));
@@ -39,8 +38,7 @@ TEST_CASE("sliding_window(w): the last row averages the last w values if all sco
 }
 
 TEST_CASE("first_tokens(n): the first n keys stay visible") {
-    const semantics meaning{
-        .attends = [](const pair &at) { return causal(at) && (in_window(at, 20) || at.kv < 3); }};
+    const semantics meaning{.attends = [](const pair &at) { return causal(at) && (in_window(at, 20) || at.kv < 3); }};
     for (const lengths &sizes : around_tile_edges(kernels::window_first.description())) {
         verify(kernels::window_first, sizes, meaning);
     }

@@ -56,9 +56,8 @@ TEST_CASE("an empty batch, no queries, no keys") {
         const problem without_keys(kernels::dense.description(), {70, 0});
         const results got = run(kernels::dense, without_keys, {}, isa, 2);
         for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(got.output[index] == 0.0f); });
-        for_each_index<3>(got.log_sum_exp.extents(), [&](const auto &index) {
-            CHECK(got.log_sum_exp[index] == -INFINITY);
-        });
+        for_each_index<3>(got.log_sum_exp.extents(),
+                          [&](const auto &index) { CHECK(got.log_sum_exp[index] == -INFINITY); });
     }
 }
 

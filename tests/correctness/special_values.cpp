@@ -11,7 +11,6 @@ using namespace heed::tests;
 
 namespace {
 
-
 void fill_key(problem &of, std::int64_t key, float in_key, float in_value) {
     for_each_index<4>(of.key.extents(), [&](const auto &index) {
         if (index[2] == key) of.key[index] = in_key;

@@ -28,13 +28,15 @@ TEST_CASE("the same bits for any number of threads, again and again") {
 TEST_CASE("a row has the same bits whatever other rows and batches there are") {
     const problem all(kernels::dense.description(), {130, 300, 2});
     problem alone(kernels::dense.description(), {130, 300, 1});
-    for_each_index<4>(alone.query.extents(), [&](const auto &at) { alone.query[at] = all.query(1, at[1], at[2], at[3]); });
+    for_each_index<4>(alone.query.extents(),
+                      [&](const auto &at) { alone.query[at] = all.query(1, at[1], at[2], at[3]); });
     for_each_index<4>(alone.key.extents(), [&](const auto &at) {
         alone.key[at] = all.key(1, at[1], at[2], at[3]);
         alone.value[at] = all.value(1, at[1], at[2], at[3]);
     });
     for (const char *isa : isas_of(kernels::dense.description())) {
-        const results together = run(kernels::dense, all, {}, isa, 2), by_itself = run(kernels::dense, alone, {}, isa, 2);
+        const results together = run(kernels::dense, all, {}, isa, 2),
+                      by_itself = run(kernels::dense, alone, {}, isa, 2);
         bool same = true;
         for_each_index<4>(alone.query.extents(), [&](const auto &at) {
             same = same && by_itself.output[at] == together.output(1, at[1], at[2], at[3]);

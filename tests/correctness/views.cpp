@@ -70,8 +70,8 @@ TEST_CASE("output and log_sum_exp anywhere") {
     for (const char *isa : isas_of(kernels::dim_31.description())) {
         const results expected = run(kernels::dim_31, of, {}, isa, 2);
         const index_list<4> extents = expected.output.extents();
-        for (const index_list<4> &strides : {length_first(extents, 0), length_first(extents, 3),
-                                             index_list<4>{-40000, 2900, -41, 1}}) {
+        for (const index_list<4> &strides :
+             {length_first(extents, 0), length_first(extents, 3), index_list<4>{-40000, 2900, -41, 1}}) {
             for (const index_list<3> &lse_strides : {index_list<3>{1, 2, 24}, {-2000, 150, -2}, {840, 1, 12}}) {
                 tensor<float, 4> output(extents, strides);
                 tensor<float, 3> log_sum_exp(expected.log_sum_exp.extents(), lse_strides);
@@ -92,9 +92,8 @@ TEST_CASE("one packed tensor of queries, keys and values") {
     filler(9).fill(packed);
     problem of(kernels::dense.description(), {length, length});
     const auto part = [&](std::int64_t number) {
-        return heed::view<const float, 4>{&packed(0, number * heads * dim),
-                                          {2, heads, length, dim},
-                                          {length * row, dim, row, 1}};
+        return heed::view<const float, 4>{
+            &packed(0, number * heads * dim), {2, heads, length, dim}, {length * row, dim, row, 1}};
     };
     for_each_index<4>(of.query.extents(), [&](const auto &index) {
         const std::int64_t line = index[0] * length + index[2], column = index[1] * dim + index[3];

@@ -107,14 +107,17 @@ TEST_CASE("a failed task ends the loop") {
 
 TEST_CASE("the number of threads of a call") {
     const control_scope scope;
-    problem p = problem::mha(8, 1, 1);
-    const auto threads_used = [&](int threads) {
+    problem p = problem::mha(8, 64, 400);
+    problem small = problem::mha(8, 1, 1);
+    const auto threads_used_by = [](problem &p, int threads) {
         seen.clear();
         control.in_task = note_thread;
         models::mha(p.query, p.key, p.value, p.output, {{}, threads});
         CHECK(p.error(false) < 1e-6);
         return seen.size();
     };
+    const auto threads_used = [&](int threads) { return threads_used_by(p, threads); };
+    CHECK(threads_used_by(small, 4) == 1);  // more would wake up later than one is done
     CHECK(threads_used(1) == 1);
     CHECK(threads_used(3) == 3);
     CHECK(threads_used(2) == 2);

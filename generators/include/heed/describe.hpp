@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Fills an entry of the kernel table from a declaration: sizes, inputs, and the readings in double precision. The table
-// that the build writes for a kernel library includes this header, so a program that links the library needs neither the
-// declaration nor C++20.
+// that the build writes for a kernel library includes this header, so a program that links the library needs neither
+// the declaration nor C++20.
 #pragma once
 
 #include <heed/heed.hpp>
@@ -96,8 +96,7 @@ struct readings_of {
 
     static double sink_logit(const call_sizes &sizes, std::int64_t batch, std::int64_t head,
                              const input_reader &inputs) {
-        return evaluate(Variant.sink_logit(),
-                        environment_of(at(sizes, {batch, head, 0, 0}), 0, reader{&inputs}));
+        return evaluate(Variant.sink_logit(), environment_of(at(sizes, {batch, head, 0, 0}), 0, reader{&inputs}));
     }
 
     static std::int64_t query_start(const call_sizes &sizes, std::int64_t batch, const input_reader &inputs) {
@@ -130,15 +129,15 @@ struct readings_of {
 
     static tile_class classify(const call_sizes &sizes, const tile_bounds &tile, const input_reader &inputs) {
         const std::int64_t start = query_start(sizes, tile.batch, inputs);
-        const truth<bool> known = attends_within(
-            Variant,
-            {.q = {start + tile.first_row, start + tile.first_row + tile.row_count - 1},
-             .kv = {tile.first_key, tile.first_key + tile.key_count - 1},
-             .head = {tile.first_head, tile.first_head + tile.head_count - 1},
-             .batch = tile.batch,
-             .q_len = sizes.q_len,
-             .kv_len = sizes.kv_len},
-            reader{&inputs});
+        const truth<bool> known =
+            attends_within(Variant,
+                           {.q = {start + tile.first_row, start + tile.first_row + tile.row_count - 1},
+                            .kv = {tile.first_key, tile.first_key + tile.key_count - 1},
+                            .head = {tile.first_head, tile.first_head + tile.head_count - 1},
+                            .batch = tile.batch,
+                            .q_len = sizes.q_len,
+                            .kv_len = sizes.kv_len},
+                           reader{&inputs});
         return known.must ? tile_class::full : known.may ? tile_class::mixed : tile_class::empty;
     }
 };

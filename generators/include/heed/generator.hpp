@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Turns a declaration into what the generators work on: the Halide reading and the range reading of its expressions. The
-// only header of the generators that is a template over the variant; the sources that heed_add_kernels writes include it.
+// Turns a declaration into what the generators work on: the Halide reading and the range reading of its expressions.
+// The only header of the generators that is a template over the variant; the sources that heed_add_kernels writes
+// include it.
 #pragma once
 
 #include <heed/halide_arithmetic.hpp>
@@ -93,7 +94,9 @@ tile_condition classify(const Mask &mask, const tile_values &tile, const input_l
     return {as_expr(known.may), as_expr(known.must)};
 }
 
-inline Halide::Type halide_type(input_type type) { return type == input_type::i32 ? Halide::Int(32) : Halide::Float(32); }
+inline Halide::Type halide_type(input_type type) {
+    return type == input_type::i32 ? Halide::Int(32) : Halide::Float(32);
+}
 
 }  // namespace detail
 
@@ -122,9 +125,9 @@ variant_source source_of(std::string name) {
     if constexpr (V::has_sink) source.sink_logit = reading_of(Variant.sink_logit());
     source.query_start = reading_of(Variant.query_start());
     source.classify = [mask = Variant.mask()](const tile_values &tile, const input_lookup &read) {
-        return tile.one_head ? detail::classify<V>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
-                             : detail::classify<V>(mask, tile, read,
-                                                   interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
+        return tile.one_head
+                   ? detail::classify<V>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
+                   : detail::classify<V>(mask, tile, read, interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
     };
     return source;
 }

@@ -10,9 +10,9 @@ namespace heed {
 template <class Variant, class Input>
 constexpr int input_number() {
     const auto &inputs = Variant::inputs;
-    return static_cast<int>(std::find_if(inputs.begin(), inputs.end(),
-                                         [](const auto &input) { return input.name == Input::name(); }) -
-                            inputs.begin());
+    return static_cast<int>(
+        std::find_if(inputs.begin(), inputs.end(), [](const auto &input) { return input.name == Input::name(); }) -
+        inputs.begin());
 }
 
 }  // namespace heed

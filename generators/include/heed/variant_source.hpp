@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A declared variant as the generators see it: its sizes, and its expressions as functions that yield Halide expressions.
-// The templates that read a declaration (heed/generator.hpp) fill it; everything behind it is compiled once, with Heed.
+// A declared variant as the generators see it: its sizes, and its expressions as functions that yield Halide
+// expressions. The templates that read a declaration (heed/generator.hpp) fill it; everything behind it is compiled
+// once, with Heed.
 #pragma once
 
 #include <Halide.h>

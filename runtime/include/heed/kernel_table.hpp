@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernel table: what a kernel library holds, as plain data. The build fills it from the declarations; the typed calls,
-// the argument checks and the runner read it. A new kernel is one more entry here and nothing else.
+// The kernel table: what a kernel library holds, as plain data. The build fills it from the declarations; the typed
+// calls, the argument checks and the runner read it. A new kernel is one more entry here and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -71,10 +71,10 @@ struct variant_readings {
     tile_class (*classify)(const call_sizes &, const tile_bounds &, const input_reader &);
 };
 
-/// One compiled kernel. `run` takes Halide's argument array: user context, query, key, value, the inputs in the order of
-/// the description, q_len, kv_len, output, log_sum_exp. Buffers are Halide's, innermost dimension first, with the query
-/// heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and value
-/// (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
+/// One compiled kernel. `run` takes Halide's argument array: user context, query, key, value, the inputs in the order
+/// of the description, q_len, kv_len, output, log_sum_exp. Buffers are Halide's, innermost dimension first, with the
+/// query heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and
+/// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward"
