@@ -48,6 +48,7 @@ Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
     if (!table.defined()) return Halide::Internal::Variable::make(number.type(), number.name(), number);
     // Never outside: rows and keys that pad the last tile have positions beyond the last one.
     std::vector<Expr> clamped;
+    clamped.reserve(indices.size());
     for (int dimension = 0; dimension < table.dimensions(); ++dimension) {
         clamped.push_back(Halide::clamp(indices[indices.size() - 1 - dimension], 0, table.dim(dimension).extent() - 1));
     }
