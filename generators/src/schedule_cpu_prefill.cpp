@@ -48,7 +48,7 @@ prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string
         tiles.tile.keys = 128;
         tiles.tile.keys_together = tiles.tile.columns = 4;
     }
-    tiles.tile.rows_together = tiles.registers.lanes;
+    tiles.tile.rows_together = 8;
     tiles.tile.heads_per_tile = std::gcd(tiles.tile.rows, variant.heads / variant.groups);
     return tiles;
 }
@@ -90,7 +90,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     a.query_tile.update()
         .reorder(a.rows_to_read.x, a.dim, a.rows_to_read.y)
         .allow_race_conditions()
-        .vectorize(a.rows_to_read.x, lanes);
+        .vectorize(a.rows_to_read.x, a.tile.rows_together);
     // Along the rows as they lie in memory; transposing from there would wait for memory at every step.
     one_task(a.query_rows.compute_at(a.query_tile, a.rows_to_read.y))
         .vectorize(a.dim, std::min(lanes, head_dim), TailStrategy::GuardWithIf);

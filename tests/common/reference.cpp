@@ -55,6 +55,7 @@ reference attention(const problem &of, const semantics &meaning) {
         if (meaning.sink) {
             const double sink = meaning.sink(batch, head);
             if (!(sink <= largest)) largest = sink;
+            if (std::isfinite(sink)) result.largest_score = std::max(result.largest_score, std::fabs(sink));
             denominator += std::exp(sink - largest);
         }
         for (const auto &[key, score] : visible) denominator += std::exp(score - largest);

@@ -32,7 +32,7 @@ struct semantics {
 struct reference {
     tensor<double, 4> output;
     tensor<double, 3> log_sum_exp;
-    double largest_score = 0;  ///< largest finite |score| of a visible pair
+    double largest_score = 0;  ///< largest finite |score| of a visible pair, or |sink|
 };
 
 reference attention(const problem &of, const semantics &meaning);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// Masks as Halide computes them: of one pair, like the scalar reading; of a tile, like the range reading in numbers, and
+// never against what the pairs of the tile say.
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+#include "masks.hpp"
+#include "samples.hpp"
+
+using namespace heed;
+using namespace heed::tests;
+using Halide::Expr;
+
+namespace {
+
+struct tile_results {
+    Halide::Buffer<int> of_pair, may, must, may_of_one_head, must_of_one_head;
+};
+
+/// The readings of Halide for all samples, compiled as a kernel would be: in vectors.
+tile_results compute(const generators::variant_source &source, const tile_samples &samples, const looked_up &inputs) {
+    const Halide::Var sample("sample");
+    const auto at = [&](field what) { return samples(Expr(sample), what); };
+    const generators::input_lookup look_up = inputs.expressions(source);
+    const auto tile_of = [&](bool one_head) {
+        return generators::tile_values{.q_pos = {at(q_lowest), at(q_highest)},
+                                       .kv_pos = {at(kv_lowest), at(kv_highest)},
+                                       .head = {at(head_lowest), one_head ? at(head_lowest) : at(head_highest)},
+                                       .one_head = one_head,
+                                       .batch = at(batch_number),
+                                       .q_len = at(q_length),
+                                       .kv_len = at(kv_length)};
+    };
+    const generators::pair_values pair{.score = Expr(),
+                                       .q_pos = at(q_lowest),
+                                       .kv_pos = at(kv_lowest),
+                                       .head = at(head_lowest),
+                                       .batch = at(batch_number),
+                                       .q_len = at(q_length),
+                                       .kv_len = at(kv_length)};
+    const generators::tile_condition of_tile = source.classify(tile_of(false), look_up);
+    const generators::tile_condition of_one_head = source.classify(tile_of(true), look_up);
+    Halide::Func readings("readings");
+    readings(sample) = Halide::Tuple(as_int(source.mask(pair, look_up)), as_int(of_tile.may), as_int(of_tile.must),
+                                     as_int(of_one_head.may), as_int(of_one_head.must));
+    readings.vectorize(sample, 8, Halide::TailStrategy::GuardWithIf);
+    const Halide::Realization all = readings.realize({samples.count()});
+    return {all[0], all[1], all[2], all[3], all[4]};
+}
+
+std::string text_of(const pair_tile &tile) {
+    const auto range = [](const interval<std::int64_t> &bounds) {
+        std::ostringstream text;
+        text << "[" << bounds.lowest << ", " << bounds.highest << "]";
+        return text.str();
+    };
+    std::ostringstream text;
+    text << "q " << range(tile.q) << ", kv " << range(tile.kv) << ", head " << range(tile.head) << ", batch " << tile.batch
+         << ", q_len " << tile.q_len << ", kv_len " << tile.kv_len;
+    return text.str();
+}
+
+/// How many tiles are decided: all pairs, or none.
+template <const auto &Variant>
+int check(const std::string &name) {
+    const tile_samples samples(600);
+    const looked_up inputs;
+    const generators::variant_source source = generators::source_of<Variant>(name);
+    const tile_results got = compute(source, samples, inputs);
+    const auto scalar = [&](const token_pair &pair) {
+        return bool{evaluate(Variant.mask(), environment_of(pair, 0, inputs.numbers()))};
+    };
+
+    int decided = 0;
+    for (int i = 0; i < samples.count(); ++i) {
+        const pair_tile tile = samples.tile(i);
+        INFO(source.formula, "\n", text_of(tile), ", HEED_TEST_SEED=", seed());
+
+        token_pair pair{.q = tile.q.lowest, .kv = tile.kv.lowest, .head = tile.head.lowest, .batch = tile.batch,
+                        .q_len = tile.q_len, .kv_len = tile.kv_len};
+        CHECK(got.of_pair(i) == int{scalar(pair)});
+
+        const truth<bool> numbers = truth_within(Variant.mask(), tile, inputs.numbers());
+        CHECK(got.may(i) == int{numbers.may});
+        CHECK(got.must(i) == int{numbers.must});
+        decided += numbers.may == numbers.must ? 1 : 0;
+
+        bool any = false, all = true, any_of_one_head = false, all_of_one_head = true;
+        for (pair.q = tile.q.lowest; pair.q <= tile.q.highest; ++pair.q) {
+            for (pair.kv = tile.kv.lowest; pair.kv <= tile.kv.highest; ++pair.kv) {
+                for (pair.head = tile.head.lowest; pair.head <= tile.head.highest; ++pair.head) {
+                    const bool attends = scalar(pair);
+                    any = any || attends;
+                    all = all && attends;
+                    if (pair.head != tile.head.lowest) continue;
+                    any_of_one_head = any_of_one_head || attends;
+                    all_of_one_head = all_of_one_head && attends;
+                }
+            }
+        }
+        CHECK((!any || got.may(i) == 1));
+        CHECK((all || got.must(i) == 0));
+        CHECK((!any_of_one_head || got.may_of_one_head(i) == 1));
+        CHECK((all_of_one_head || got.must_of_one_head(i) == 0));
+    }
+    return decided;
+}
+
+}  // namespace
+
+TEST_CASE("masks of pairs and tiles: Halide, numbers and brute force agree") {
+    masks::for_each([]<const auto &Variant>(const char *name) { check<Variant>(name); });
+}
+
+TEST_CASE("tiles of positions are decided, not just never wrong") {
+    // "May, not must" would agree with everything.
+    CHECK(check<masks::no_later_key>("no_later_key") > 400);
+    CHECK(check<masks::window>("window") > 300);
+    CHECK(check<masks::near>("near") > 200);
+    CHECK(check<masks::padding>("padding") > 300);
+    CHECK(check<masks::below_rate>("below_rate") > 200);
+}
