@@ -62,36 +62,17 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
       key(Halide::Float(32), 4, "key"),
       value(Halide::Float(32), 4, "value") {
     for (const input_source &input : variant.inputs) inputs.emplace_back(input);
+    read_queries();
+    compute_scores();
+    compute_weights();
+    weigh_values();
+    carry_state();
+    write_results();
+    pin_layouts();
+}
 
-    const int column_slots = rounded_up(variant.value_dim, tile.columns);
-    const std::vector<Expr> where{query_block, head_block, group, batch};
-    const auto at = [&](const Func &f, std::vector<Expr> indices) {
-        indices.insert(indices.end(), where.begin(), where.end());
-        return f(indices);
-    };
-    const auto at_step = [&](const Func &f, std::vector<Expr> indices, const Expr &block) {
-        indices.push_back(block);
-        return at(f, std::move(indices));
-    };
-    const tile_condition step_class = classify(key_block);
-    // Every loop over the keys of a tile runs over those keys only that some row of the tile may attend to.
-    const value_range reachable = reachable_keys(key_block);
-    const auto reachable_keys_loop = [&](const char *name) {
-        RDom keys(0, tile.keys, name);
-        keys.where(keys >= reachable.lowest);
-        keys.where(keys <= reachable.highest);
-        return keys;
-    };
-    // The same, `keys_together` at a time: x within such a group, y over groups.
-    const auto reachable_groups_loop = [&](const char *name) {
-        const int together = tile.keys_together;
-        RDom keys(0, together, 0, tile.keys / together, name);
-        keys.where(keys.y * together + (together - 1) >= reachable.lowest);
-        keys.where(keys.y * together <= reachable.highest);
-        return keys;
-    };
-
-    // Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
+// Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
+void softmax_attention::read_queries() {
     at(query_rows, {dim, row}) = query(dim, head_block * tile.heads_per_tile + row % tile.heads_per_tile,
                                        Halide::min(position_of(row), q_len - 1), group, batch) *
                                  static_cast<float>(variant.scale);
@@ -100,97 +81,102 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     const Expr row_to_read = rows_to_read.y * tile.rows_together + rows_to_read.x;
     at(query_tile, {row, dim}) = 0.0f;
     at(query_tile, {row_to_read, dim}) = at(query_rows, {dim, row_to_read});
+}
 
+void softmax_attention::compute_scores() {
     head_dims = RDom(0, variant.head_dim, "head_dims");
-    at_step(product, {row, key_in_tile}, key_block) = 0.0f;
-    at_step(product, {row, key_in_tile}, key_block) +=
-        at(query_tile, {row, head_dims}) * key(head_dims, key_index(key_in_tile, key_block), group, batch);
+    at_step(product, {row, key_in_tile}) = 0.0f;
+    at_step(product, {row, key_in_tile}) +=
+        at(query_tile, {row, head_dims}) * key(head_dims, key_index(key_in_tile), group, batch);
 
-    keys_to_score = reachable_groups_loop("keys_to_score");
-    {
-        const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
-        const Expr scaled = at_step(product, {row, this_key}, key_block);
-        at_step(score, {row, key_in_tile}, key_block) = Halide::undef<float>();
-        at_step(score, {row, this_key}, key_block) = variant.score_mod(values_at(row, this_key, scaled), look_up());
-    }
-    keys_to_mask = reachable_keys_loop("keys_to_mask");
-    keys_to_mask.where(!step_class.must);
-    at_step(score, {row, keys_to_mask}, key_block) =
-        Halide::select(visible(row, keys_to_mask), at_step(score, {row, keys_to_mask}, key_block), minus_infinity());
+    keys_to_score = reachable_groups_of_keys("keys_to_score");
+    const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
+    at_step(score, {row, key_in_tile}) = Halide::undef<float>();
+    at_step(score, {row, this_key}) =
+        variant.score_mod(values_at(row, this_key, at_step(product, {row, this_key})), look_up());
 
-    // Softmax of one step, relative to its own maximum.
-    keys_to_compare = reachable_keys_loop("keys_to_compare");
-    at_step(block_max, {row}, key_block) = minus_infinity();
-    at_step(block_max, {row}, key_block) =
-        Halide::max(at_step(block_max, {row}, key_block), at_step(score, {row, keys_to_compare}, key_block));
-    keys_to_exponentiate = reachable_groups_loop("keys_to_exponentiate");
-    {
-        const Expr this_key = keys_to_exponentiate.y * tile.keys_together + keys_to_exponentiate.x;
-        at_step(weight, {row, key_in_tile}, key_block) = Halide::undef<float>();
-        at_step(weight, {row, this_key}, key_block) = exp_of_nonpositive(
-            at_step(score, {row, this_key}, key_block) - finite_reference(at_step(block_max, {row}, key_block)));
-    }
-    keys_to_add = reachable_keys_loop("keys_to_add");
-    at_step(block_sum, {row}, key_block) = 0.0f;
-    at_step(block_sum, {row}, key_block) += at_step(weight, {row, keys_to_add}, key_block);
+    keys_to_mask = reachable_keys_of_tile("keys_to_mask");
+    keys_to_mask.where(!classify(key_block).must);
+    at_step(score, {row, keys_to_mask}) =
+        Halide::select(visible(row, keys_to_mask), at_step(score, {row, keys_to_mask}), minus_infinity());
+}
 
-    // Weighted values. A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold
-    // one are added up with a condition on every product.
+// Softmax of one step, relative to its own maximum.
+void softmax_attention::compute_weights() {
+    keys_to_compare = reachable_keys_of_tile("keys_to_compare");
+    at_step(block_max, {row}) = minus_infinity();
+    at_step(block_max, {row}) = Halide::max(at_step(block_max, {row}), at_step(score, {row, keys_to_compare}));
+
+    keys_to_exponentiate = reachable_groups_of_keys("keys_to_exponentiate");
+    const Expr this_key = keys_to_exponentiate.y * tile.keys_together + keys_to_exponentiate.x;
+    at_step(weight, {row, key_in_tile}) = Halide::undef<float>();
+    at_step(weight, {row, this_key}) =
+        exp_of_nonpositive(at_step(score, {row, this_key}) - finite_reference(at_step(block_max, {row})));
+
+    keys_to_add = reachable_keys_of_tile("keys_to_add");
+    at_step(block_sum, {row}) = 0.0f;
+    at_step(block_sum, {row}) += at_step(weight, {row, keys_to_add});
+}
+
+// A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold one are added up with
+// a condition on every product.
+void softmax_attention::weigh_values() {
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
     value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
+    const Expr magnitude =
+        Halide::reinterpret<uint32_t>(value(value_elements.x, key_index(value_elements.y), group, batch)) &
+        Expr(uint32_t(0x7fffffff));
     value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
-    const Expr bits =
-        Halide::reinterpret<uint32_t>(value(value_elements.x, key_index(value_elements.y, key_block), group, batch));
-    value_bits(key_block, group, batch) =
-        Halide::max(value_bits(key_block, group, batch), bits & Expr(uint32_t(0x7fffffff)));
-    const Expr infinity_bits(uint32_t(0x7f800000));
-    const auto value_at = [&](const Expr &offset) {
-        return value(Halide::clamp(dim, 0, variant.value_dim - 1), key_index(offset, key_block), group, batch);
-    };
-    keys_to_weigh = reachable_keys_loop("keys_to_weigh");
-    // The scalar slots of the state have no columns.
-    keys_to_weigh.where(dim < column_slots);
-    at_step(weighted_values, {row, dim}, key_block) = 0.0f;
-    at_step(weighted_values, {row, dim}, key_block) +=
-        at_step(weight, {row, keys_to_weigh}, key_block) * value_at(keys_to_weigh);
-    // The select in `state` already skips this where it is not used, but Halide proves that from `must` alone; the
-    // second condition is tested as the loop runs.
-    keys_to_weigh_singly = RDom(0, tile.keys, "keys_to_weigh_singly");
-    keys_to_weigh_singly.where(dim < column_slots);
-    keys_to_weigh_singly.where(!step_class.must);
-    keys_to_weigh_singly.where(value_bits(key_block, group, batch) >= infinity_bits);
-    at_step(exposed_values, {row, dim}, key_block) = 0.0f;
-    at_step(exposed_values, {row, dim}, key_block) +=
-        Halide::select(visible(row, keys_to_weigh_singly),
-                       at_step(weight, {row, keys_to_weigh_singly}, key_block) * value_at(keys_to_weigh_singly), 0.0f);
-    const auto harmless = [&](const Expr &block) {
-        return classify(block).must || value_bits(block, group, batch) < infinity_bits;
-    };
+    value_bits(key_block, group, batch) = Halide::max(value_bits(key_block, group, batch), magnitude);
 
-    // The state carried over the steps. Its slots are updated in order within a step, so the later ones read what the
-    // earlier ones have just become (Halide has no other way to carry several values of different extent).
-    steps = RDom(0, tile.columns + column_slots, 0, Halide::max(ceiling(kv_len, tile.keys), 1), "steps");
+    const auto value_at = [&](const Expr &key_offset) {
+        return value(Halide::clamp(dim, 0, variant.value_dim - 1), key_index(key_offset), group, batch);
+    };
+    keys_to_weigh = reachable_keys_of_tile("keys_to_weigh");
+    keys_to_weigh.where(dim < column_slots());  // the scalar slots of the state have no columns
+    at_step(weighted_values, {row, dim}) = 0.0f;
+    at_step(weighted_values, {row, dim}) += at_step(weight, {row, keys_to_weigh}) * value_at(keys_to_weigh);
+
+    // The select in `state` already skips this where it is not used, but Halide proves that from `must` alone; the last
+    // condition is tested as the loop runs.
+    keys_to_weigh_singly = RDom(0, tile.keys, "keys_to_weigh_singly");
+    keys_to_weigh_singly.where(dim < column_slots());
+    keys_to_weigh_singly.where(!classify(key_block).must);
+    keys_to_weigh_singly.where(!values_are_finite(key_block));
+    at_step(exposed_values, {row, dim}) = 0.0f;
+    at_step(exposed_values, {row, dim}) +=
+        Halide::select(visible(row, keys_to_weigh_singly),
+                       at_step(weight, {row, keys_to_weigh_singly}) * value_at(keys_to_weigh_singly), 0.0f);
+}
+
+// The slots of the state are updated in order within a step, so the later ones read what the earlier ones have just
+// become (Halide has no other way to carry several values of different extent).
+void softmax_attention::carry_state() {
+    steps = RDom(0, tile.columns + column_slots(), 0, Halide::max(ceiling(kv_len, tile.keys), 1), "steps");
     steps.where(classify(steps.y).may);
     at(state, {row, slot}) = Halide::select(slot == running_max, minus_infinity(), 0.0f);
-    {
-        const auto old = [&](const Expr &index) { return at(state, {row, index}); };
-        const Expr step_max = at_step(block_max, {row}, steps.y);
-        const Expr new_max = Halide::max(old(running_max), step_max);
-        const Expr reference = finite_reference(new_max);
-        const Expr this_slot = old(steps.x);
-        const Expr factor =
-            exp_of_nonpositive(Halide::select(steps.x == rescale_old, old(running_max), step_max) - reference);
-        const Expr sum = this_slot * old(rescale_old) + at_step(block_sum, {row}, steps.y) * old(rescale_new);
-        const Expr scalar = Halide::select(steps.x <= rescale_new, factor, steps.x == running_max, new_max, sum);
-        const Expr column =
-            Halide::select(steps.x < tile.columns, column_slots + steps.x, Halide::likely(steps.x - tile.columns));
-        const Expr step_values = Halide::select(harmless(steps.y), at_step(weighted_values, {row, column}, steps.y),
-                                                at_step(exposed_values, {row, column}, steps.y));
-        const Expr accumulated = this_slot * old(rescale_old) + step_values * old(rescale_new);
-        at(state, {row, steps.x}) = Halide::select(steps.x < tile.columns, scalar, Halide::likely(accumulated));
-    }
 
-    // Results.
+    const auto old = [&](const Expr &index) { return at(state, {row, index}); };
+    const auto of_step = [&](const Func &f, std::vector<Expr> indices) {
+        return at_step(f, std::move(indices), steps.y);
+    };
+    const Expr this_slot = old(steps.x), step_max = of_step(block_max, {row});
+    const Expr new_max = Halide::max(old(running_max), step_max);
+    const Expr factor = exp_of_nonpositive(Halide::select(steps.x == rescale_old, old(running_max), step_max) -
+                                           finite_reference(new_max));
+    const Expr sum = this_slot * old(rescale_old) + of_step(block_sum, {row}) * old(rescale_new);
+    const Expr scalar = Halide::select(steps.x <= rescale_new, factor, steps.x == running_max, new_max, sum);
+
+    const Expr column =
+        Halide::select(steps.x < tile.columns, column_slots() + steps.x, Halide::likely(steps.x - tile.columns));
+    const Expr step_values =
+        Halide::select(classify(steps.y).must || values_are_finite(steps.y), of_step(weighted_values, {row, column}),
+                       of_step(exposed_values, {row, column}));
+    const Expr accumulated = this_slot * old(rescale_old) + step_values * old(rescale_new);
+    at(state, {row, steps.x}) = Halide::select(steps.x < tile.columns, scalar, Halide::likely(accumulated));
+}
+
+void softmax_attention::write_results() {
     const Expr maximum = at(state, {row, running_max}), sum = at(state, {row, running_sum});
     Expr reference = finite_reference(maximum), factor = 1.0f, total = sum;
     if (variant.sink_logit) {
@@ -205,18 +191,19 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     at(log_of_total, {row}) =
         Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
 
-    const Expr row_of_result = position * tile.heads_per_tile + head_in_group % tile.heads_per_tile;
-    const std::vector<Expr> tile_of_result{row_of_result / tile.rows, head_in_group / tile.heads_per_tile, group,
-                                           batch};
-    const auto result_at = [&](const Func &f, std::vector<Expr> indices) {
-        indices.insert(indices.end(), tile_of_result.begin(), tile_of_result.end());
+    const Expr row_index = position * tile.heads_per_tile + head_in_group % tile.heads_per_tile;
+    const auto of_tile = [&](const Func &f, std::vector<Expr> indices) {
+        indices.insert(indices.end(), {row_index / tile.rows, head_in_group / tile.heads_per_tile, group, batch});
         return f(indices);
     };
-    const Expr result_row = row_of_result % tile.rows;
+    const Expr result_row = row_index % tile.rows;
     output(dim, head_in_group, position, group, batch) =
-        result_at(state, {result_row, dim + tile.columns}) * result_at(normaliser, {result_row});
-    log_sum_exp(head_in_group, position, group, batch) = result_at(log_of_total, {result_row});
+        of_tile(state, {result_row, dim + tile.columns}) * of_tile(normaliser, {result_row});
+    log_sum_exp(head_in_group, position, group, batch) = of_tile(log_of_total, {result_row});
+}
 
+// What the argument check of the runtime guarantees.
+void softmax_attention::pin_layouts() {
     const int heads = variant.heads / variant.groups;
     query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads);
     key.dim(0).set_bounds(0, variant.head_dim).set_stride(1);
@@ -237,12 +224,49 @@ std::vector<Halide::Argument> softmax_attention::arguments() const {
     return all;
 }
 
+Halide::FuncRef softmax_attention::at(const Func &f, std::vector<Expr> indices) const {
+    indices.insert(indices.end(), {query_block, head_block, group, batch});
+    return f(indices);
+}
+
+Halide::FuncRef softmax_attention::at_step(const Func &f, std::vector<Expr> indices) const {
+    return at_step(f, std::move(indices), key_block);
+}
+
+Halide::FuncRef softmax_attention::at_step(const Func &f, std::vector<Expr> indices, const Expr &block) const {
+    indices.push_back(block);
+    return at(f, std::move(indices));
+}
+
+int softmax_attention::column_slots() const { return rounded_up(variant.value_dim, tile.columns); }
+
+RDom softmax_attention::reachable_keys_of_tile(const char *name) const {
+    const value_range reachable = reachable_keys(key_block);
+    RDom keys(0, tile.keys, name);
+    keys.where(keys >= reachable.lowest);
+    keys.where(keys <= reachable.highest);
+    return keys;
+}
+
+RDom softmax_attention::reachable_groups_of_keys(const char *name) const {
+    const value_range reachable = reachable_keys(key_block);
+    const int together = tile.keys_together;
+    RDom keys(0, together, 0, tile.keys / together, name);
+    keys.where(keys.y * together + (together - 1) >= reachable.lowest);
+    keys.where(keys.y * together <= reachable.highest);
+    return keys;
+}
+
+Expr softmax_attention::values_are_finite(const Expr &block) const {
+    return value_bits(block, group, batch) < Expr(uint32_t(0x7f800000));  // infinity; NaN has more bits
+}
+
 Expr softmax_attention::position_of(const Expr &row_index) const {
     return query_block * (tile.rows / tile.heads_per_tile) + row_index / tile.heads_per_tile;
 }
 
-Expr softmax_attention::key_index(const Expr &key_offset, const Expr &block) const {
-    return Halide::clamp(block * tile.keys + key_offset, 0, Halide::max(kv_len, 1) - 1);
+Expr softmax_attention::key_index(const Expr &key_offset) const {
+    return Halide::clamp(key_block * tile.keys + key_offset, 0, Halide::max(kv_len, 1) - 1);
 }
 
 Expr softmax_attention::query_start() const {

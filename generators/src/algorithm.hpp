@@ -87,17 +87,35 @@ class softmax_attention {
     Halide::Func log_sum_exp{"log_sum_exp"};          ///< (head in group, position, group, batch)
 
   private:
-    struct pair {
-        Halide::Expr row, key;  ///< both within their tile
-    };
+    void read_queries();
+    void compute_scores();
+    void compute_weights();
+    void weigh_values();
+    void carry_state();
+    void write_results();
+    void pin_layouts();
+
+    /// f at these indices, of this tile of queries; and of this, or another, step over the keys.
+    Halide::FuncRef at(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
+    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
+    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices, const Halide::Expr &block) const;
+
+    /// Slots of the state for value columns: value_dim, rounded up to whole groups.
+    int column_slots() const;
+    /// Loops over the keys of a tile that some row of it may attend to: one by one, or keys_together at a time (x
+    /// within the group, y over groups).
+    Halide::RDom reachable_keys_of_tile(const char *name) const;
+    Halide::RDom reachable_groups_of_keys(const char *name) const;
+    value_range reachable_keys(const Halide::Expr &block) const;  ///< offsets within the tile
+
+    Halide::Expr values_are_finite(const Halide::Expr &block) const;
     Halide::Expr position_of(const Halide::Expr &row_index) const;
-    Halide::Expr key_index(const Halide::Expr &key_offset, const Halide::Expr &block) const;
+    Halide::Expr key_index(const Halide::Expr &key_offset) const;  ///< never outside of key and value
     pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset,
                           const Halide::Expr &scaled_product) const;
     Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
     tile_condition classify(const Halide::Expr &block) const;
     tile_condition classify(const value_range &keys) const;
-    value_range reachable_keys(const Halide::Expr &block) const;  ///< within the tile
     input_lookup look_up() const;
     Halide::Expr query_start() const;
     Halide::Expr sink() const;

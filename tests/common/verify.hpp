@@ -11,6 +11,7 @@
 
 #include "closeness.hpp"
 #include "problem.hpp"
+#include "readings.hpp"
 #include "reference.hpp"
 
 #include <doctest/doctest.h>
@@ -53,6 +54,16 @@ inline std::vector<const char *> isas_of(const variant_description &variant) {
 }
 
 template <class Inputs>
+std::string contradiction_of(const attention_kernel<Inputs> &kernel, const problem &of,
+                             const inputs_or_none<Inputs> &inputs, const semantics &meaning) {
+    if constexpr (std::is_void_v<Inputs>) {
+        return contradiction(kernel.description(), of, nullptr, meaning);
+    } else {
+        return contradiction(kernel.description(), of, inputs.heed_inputs().data(), meaning);
+    }
+}
+
+template <class Inputs>
 results run(const attention_kernel<Inputs> &kernel, const problem &of, const inputs_or_none<Inputs> &inputs,
             const char *isa, int threads) {
     results got(of);
@@ -65,7 +76,8 @@ results run(const attention_kernel<Inputs> &kernel, const problem &of, const inp
     return got;
 }
 
-/// Compares the results of every instruction set with `meaning`. One and three threads must agree in every bit.
+/// Compares the results of every instruction set with `meaning`; one and three threads must agree in every bit. The
+/// readings in the kernel table must mean the same.
 template <class Inputs>
 void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inputs_or_none<Inputs> &inputs,
             const semantics &meaning) {
@@ -73,6 +85,7 @@ void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inp
     const reference expected = attention(of, meaning);
     // An error of a score is one of its weight, and scores of 100 have errors of 1e-5 in single precision.
     const double bound = std::min(allowed_error * std::max(1.0, expected.largest_score / 8), 1e-2);
+    CHECK(contradiction_of(kernel, of, inputs, meaning) == "");
     for (const char *isa : isas_of(variant)) {
         INFO(std::string(variant.name), ", ", std::string(isa), ", batch ", of.batch(), ", q_len ", of.q_len(),
              ", kv_len ", of.kv_len(), ", HEED_TEST_SEED=", seed());

@@ -36,6 +36,10 @@ inline constexpr auto by_number =
     variant(heads = 4_c, groups = 1_c, head_dim = 4_c, mask = !(kv_pos * input<"rate">[head] < input<"limit">()));
 inline constexpr auto by_head =
     variant(heads = 8_c, groups = 2_c, head_dim = 4_c, mask = select(head % 2 == 0, causal, q_pos <= kv_pos));
+inline constexpr auto chosen =
+    variant(heads = 2_c, head_dim = 2_c, align = top_left,
+            mask = causal && select(kv_pos < input<"reach", i32>(batch, kv_pos), kv_pos % 3 == 0, batch < min(1, kv_pos)));
+inline constexpr auto later = variant(heads = 4_c, groups = 2_c, head_dim = 2_c, align = top_left, mask = kv_pos >= q_pos);
 
 // Scores.
 inline constexpr auto capped =

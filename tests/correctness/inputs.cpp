@@ -70,6 +70,20 @@ TEST_CASE("NaN in a mask: comparisons with it are false, their negation is true"
     }
 }
 
+TEST_CASE("a choice between conditions, by an input") {
+    for (const lengths &sizes : {lengths{47, 385, 3}, {150, 200, 3}, {1, 130, 3}}) {
+        tensor<std::int32_t, 2> reach({3, sizes.kv_len});
+        filler(10).fill(reach, -5, 200);
+        verify(kernels::chosen, sizes, {reach.view()},
+               {.attends =
+                    [&](const pair &at) {
+                        if (!causal(at)) return false;
+                        return at.kv < reach(at.batch, at.kv) ? at.kv % 3 == 0 : at.batch < std::min<std::int64_t>(1, at.kv);
+                    },
+                .query_start = [](std::int64_t) { return 0; }});
+    }
+}
+
 TEST_CASE("a bias with any strides") {
     tensor<float, 4> bias({2, 2, 60, 140});
     filler(5).fill(bias, 3);
