@@ -165,9 +165,11 @@ function(heed_add_runner target)
 #include <heed/kernel_table.hpp>
 #include <heed/runner.hpp>
 
+namespace heed_libraries {
 extern const heed::kernel_library @library@;
+}
 
-int main(int argc, char **argv) { return heed::run_command_line(@library@, argc, argv); }
+int main(int argc, char **argv) { return heed::run_command_line(heed_libraries::@library@, argc, argv); }
 ")
     add_executable(${target} "${source}")
     target_link_libraries(${target} PRIVATE ${ARG_KERNELS} heed::runner)
@@ -182,16 +184,16 @@ function(_heed_check_values context keyword given)
     endforeach()
 endfunction()
 
-# The level of a Halide target, by the names of the kernel table.
+# The level of a Halide target, by the names of the kernel table. The features are those that the runtime asks the
+# processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
-    if(NOT halide_target MATCHES "^x86-64-linux(-[a-z0-9_]+)*$")
-        message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', for which Heed has no schedule. "
-                            "Known: x86-64-linux, with Halide's features behind it.")
-    elseif(halide_target MATCHES "-avx512_(skylake|cannonlake|sapphirerapids|zen4|zen5)")
-        set(${result} avx512 PARENT_SCOPE)
-    elseif(halide_target MATCHES "-avx2(-|$)" AND halide_target MATCHES "-fma(-|$)")
-        set(${result} avx2 PARENT_SCOPE)
-    else()
-        set(${result} x86_64 PARENT_SCOPE)
+    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux)
+    set(levels avx512 avx2 avx2 x86_64)
+    list(FIND targets "${halide_target}" at)
+    if(at EQUAL -1)
+        list(JOIN targets " " known)
+        message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', for which Heed has no schedule. Known: ${known}.")
     endif()
+    list(GET levels ${at} level)
+    set(${result} ${level} PARENT_SCOPE)
 endfunction()

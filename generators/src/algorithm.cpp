@@ -85,15 +85,16 @@ void softmax_attention::read_queries() {
 
 void softmax_attention::compute_scores() {
     head_dims = RDom(0, variant.head_dim, "head_dims");
-    at_step(product, {row, key_in_tile}) = 0.0f;
-    at_step(product, {row, key_in_tile}) +=
-        at(query_tile, {row, head_dims}) * key(head_dims, key_index(key_in_tile), group, batch);
+    at_step(product, {row, key_in_group, key_group}) = 0.0f;
+    at_step(product, {row, key_in_group, key_group}) +=
+        at(query_tile, {row, head_dims}) *
+        key(head_dims, key_index(key_group * tile.keys_together + key_in_group), group, batch);
 
     keys_to_score = reachable_groups_of_keys("keys_to_score");
     const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
     at_step(score, {row, key_in_tile}) = Halide::undef<float>();
-    at_step(score, {row, this_key}) =
-        variant.score_mod(values_at(row, this_key, at_step(product, {row, this_key})), look_up());
+    at_step(score, {row, this_key}) = variant.score_mod(
+        values_at(row, this_key, at_step(product, {row, keys_to_score.x, keys_to_score.y})), look_up());
 
     keys_to_mask = reachable_keys_of_tile("keys_to_mask");
     keys_to_mask.where(!classify(key_block).must);

@@ -23,7 +23,7 @@ struct tile_shape {
     int rows_together = 0;   ///< rows that are read together; divides `rows`
     int keys = 0;            ///< keys of one step
     int keys_together = 0;   ///< keys whose scores are computed together; divides `keys`
-    int columns = 0;         ///< value columns that are computed together; at least `state_slot::count`
+    int columns = 0;         ///< value columns that are computed together; at least the four of `state_slot`
     int heads_per_tile = 1;  ///< divides both `rows` and heads / groups
 };
 
@@ -39,7 +39,7 @@ struct kernel_input {
 };
 
 /// The scalars of the carried softmax state, each a slot before the value columns.
-enum state_slot : int { rescale_old, rescale_new, running_max, running_sum, count };
+enum state_slot : int { rescale_old, rescale_new, running_max, running_sum };
 
 /// Whether the mask bounds the keys that a tile of queries reaches from below, as a sliding window does.
 bool reachable_keys_are_bounded_below(const variant_source &variant);
@@ -62,7 +62,8 @@ class softmax_attention {
     Halide::Param<int> q_len{"q_len"}, kv_len{"kv_len"};
 
     // Within a tile, then which tile.
-    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, dim{"dim"}, slot{"slot"};
+    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, key_in_group{"key_in_group"}, key_group{"key_group"},
+        dim{"dim"}, slot{"slot"};
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"},
         batch{"batch"};
     Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
@@ -72,7 +73,7 @@ class softmax_attention {
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row): scaled
     Halide::Func query_tile{"query_tile"};            ///< (row, dim): the same transposed
-    Halide::Func product{"product"};                  ///< (row, key): scale * <query, key>
+    Halide::Func product{"product"};                  ///< (row, key in group, group of keys): scale * <query, key>
     Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask
     Halide::Func block_max{"block_max"};              ///< (row), of one step
     Halide::Func weight{"weight"};                    ///< (row, key): exp(score - block_max)

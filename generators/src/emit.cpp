@@ -72,9 +72,10 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
 std::string header_text(const generator_library &library) {
     std::ostringstream out;
     out << banner(library) << "#pragma once\n\n#include <heed/call.hpp>\n\n"
-        << "extern const heed::kernel_library " << library.name << ";\n"
+        << "namespace heed_libraries {\nextern const heed::kernel_library " << library.name << ";\n"
         << "extern const heed::variant_description " << library.name << "_variants[" << library.variants.size()
-        << "];\n\nnamespace " << library.variants_namespace << " {\n";
+        << "];\n}  // namespace heed_libraries\n\nnamespace " << library.variants_namespace << " {\n"
+        << "inline namespace heed_callable {\n";
     for (std::size_t i = 0; i < library.variants.size(); ++i) {
         const variant_source &variant = library.variants[i];
         out << '\n';
@@ -93,9 +94,9 @@ std::string header_text(const generator_library &library) {
                 << "); }\n};\n";
         }
         out << "inline constexpr heed::attention_kernel<" << (variant.inputs.empty() ? "" : variant.name + "_inputs")
-            << "> " << variant.name << "{" << library.name << "_variants[" << i << "]};\n";
+            << "> " << variant.name << "{heed_libraries::" << library.name << "_variants[" << i << "]};\n";
     }
-    out << "\n}  // namespace " << library.variants_namespace << "\n";
+    out << "\n}  // namespace heed_callable\n}  // namespace " << library.variants_namespace << "\n";
     return out.str();
 }
 
@@ -114,8 +115,8 @@ std::string table_text(const generator_library &library, const std::vector<std::
                 const tile_shape tile = prefill_tiles_for(variant, isa).tile;
                 out << "int " << plan.symbol << "_argv(void **);\n";
                 lists << "    {" << quoted(plan.name) << ", \"forward\", \"prefill\", " << quoted(isa)
-                      << ", heed::data_type::f32, " << tile.rows << ", " << tile.keys << ", " << plan.symbol
-                      << "_argv},\n";
+                      << ", heed::data_type::f32, " << tile.rows << ", " << tile.keys << ", " << tile.heads_per_tile
+                      << ", " << plan.symbol << "_argv},\n";
             }
         }
         lists << "};\n";
@@ -123,13 +124,13 @@ std::string table_text(const generator_library &library, const std::vector<std::
                 << quoted(variant.name) << ", " << quoted(variant.formula) << ", kernels_of_" << variant.name << "),\n";
     }
     out << "}\n\nnamespace {\n\n"
-        << lists.str() << "\n}  // namespace\n\n"
+        << lists.str() << "\n}  // namespace\n\nnamespace heed_libraries {\n\n"
         << "extern const heed::variant_description " << library.name << "_variants[];\n"
         << "constexpr heed::variant_description " << library.name << "_variants[] = {\n"
         << entries.str() << "};\n\n"
         << "extern const heed::kernel_library " << library.name << ";\n"
         << "constexpr heed::kernel_library " << library.name << "{" << quoted(library.name) << ", " << library.name
-        << "_variants, " << library.variants.size() << "};\n";
+        << "_variants, " << library.variants.size() << "};\n\n}  // namespace heed_libraries\n";
     return out.str();
 }
 

@@ -70,7 +70,8 @@ Expr log(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Hali
 Expr is_less(tag, const Expr &a, const Expr &b) { return a.type().is_float() ? strict(Call::strict_lt, a, b) : a < b; }
 
 Expr is_less_equal(tag, const Expr &a, const Expr &b) {
-    return a.type().is_float() ? strict(Call::strict_le, a, b) : a <= b;
+    // Not strict_le, which is compiled as the negation of b < a.
+    return a.type().is_float() ? strict(Call::strict_lt, a, b) || strict(Call::strict_eq, a, b) : a <= b;
 }
 
 Expr is_equal(tag, const Expr &a, const Expr &b) {

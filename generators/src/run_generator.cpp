@@ -5,9 +5,20 @@
 #include <iostream>
 #include <stdexcept>
 
+#include <heed/generator.hpp>
+
 #include "emit.hpp"
 
 namespace heed::generators {
+
+Halide::Expr detail::halide_constant(std::int64_t value) {
+    if (value != static_cast<std::int32_t>(value)) {
+        throw std::out_of_range("a declaration has the whole number " + std::to_string(value) +
+                                ", and kernels count positions in 32 bits; use a number between -2147483648 and "
+                                "2147483647, or a real one");
+    }
+    return static_cast<int>(value);
+}
 
 namespace {
 

@@ -20,13 +20,13 @@ const std::vector<std::string> &prefill_isas() {
 }
 
 std::string prefill_isa(const Target &target) {
-    if (target.arch == Target::X86 && target.bits == 64) {
-        if (target.has_feature(Target::AVX512_Skylake)) return "avx512";
-        if (target.has_feature(Target::AVX2) && target.has_feature(Target::FMA)) return "avx2";
-        return "x86_64";
-    }
+    // A kernel may use no feature that the runtime does not ask the processor for: see heed/isa.hpp.
+    if (target == Target("x86-64-linux-avx512_skylake")) return "avx512";
+    if (target == Target("x86-64-linux-avx2-fma-f16c") || target == Target("x86-64-linux-avx2-fma")) return "avx2";
+    if (target == Target("x86-64-linux")) return "x86_64";
     throw std::invalid_argument("no schedule for target '" + target.to_string() +
-                                "': Heed has kernels for x86-64, with avx512_skylake, with avx2-fma, or with neither");
+                                "'; known: x86-64-linux-avx512_skylake, x86-64-linux-avx2-fma-f16c, "
+                                "x86-64-linux-avx2-fma, x86-64-linux");
 }
 
 prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa) {
@@ -116,12 +116,17 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .partition(row_outer, Partition::Never)
         .partition(a.keys_to_score.y, Partition::Never);
     a.score.update(1).vectorize(a.row, lanes);
-    a.product.compute_at(a.score, row_outer).vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_tile);
-    a.product.update()
-        .reorder(a.row, a.key_in_tile, a.head_dims)
+    one_tile(a.product.compute_at(a.score, row_outer))
+        .bound_extent(a.key_in_group, a.tile.keys_together)
+        .bound_extent(a.key_group, 1)
         .vectorize(a.row, lanes)
         .unroll(a.row)
-        .unroll(a.key_in_tile);
+        .unroll(a.key_in_group);
+    a.product.update()
+        .reorder(a.row, a.key_in_group, a.head_dims)
+        .vectorize(a.row, lanes)
+        .unroll(a.row)
+        .unroll(a.key_in_group);
 
     a.block_max.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
     a.block_max.update()
@@ -144,7 +149,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
 
     RVar value_lane("value_lane"), value_outer("value_outer");
     Var lane("lane");
-    // Once for all tiles of queries.
+    // Once for all tiles of queries: reads V once more, in one thread per group, where the mask is not plain.
     a.value_bits.compute_at(a.output, a.group);
     Func lane_bits =
         a.value_bits.update().split(a.value_elements.x, value_outer, value_lane, lanes).rfactor(value_lane, lane);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
+#include <cstdlib>
 #include <heed/runner.hpp>
 
 #include <fmt/format.h>
@@ -76,7 +78,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("verify", "Checks every kernel against double precision");
     command->description(
         "Checks kernels against attention in double precision, computed from the declaration pair by pair.\n"
-        "The bar is an error of 2e-6 of the largest output, or 4 f32 roundings of the row's scores where that is "
+        "The bar is an error of 2e-6 of the largest output, or 8 f32 roundings of the row's scores where that is "
         "more.\n"
         "Shapes, with T rows and K keys a tile (T also divided by the heads that share it): q_len 0, 1, T-1, T, T+1, "
         "3T\n"
@@ -132,7 +134,13 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     command->add_option("--isa", options->isas, "Instruction sets, or 'all'; default: the best")->delimiter(',');
     command->add_option("--repeat", options->rounds, "Rounds")->check(CLI::Range(1, 100000))->capture_default_str();
     command->add_option("--round-time", options->seconds_per_round, "Seconds of calls a round, one call at least")
-        ->check(CLI::Range(0.0, 60.0))
+        ->check(CLI::Range(0.0, 60.0) & CLI::Validator(
+                                            [](const std::string &text) {
+                                                return std::isnan(std::strtod(text.c_str(), nullptr))
+                                                           ? "not a number: " + text
+                                                           : std::string();
+                                            },
+                                            "NUMBER"))
         ->capture_default_str();
     const std::map<std::string, score_kind> kinds{{"ordinary", score_kind::ordinary}, {"peaked", score_kind::peaked}};
     command

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "shapes.hpp"
 
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -26,18 +25,11 @@ class size_list {
 
 }  // namespace
 
-int heads_per_tile(const variant_description &variant, const kernel_description &kernel) {
-    return std::gcd(kernel.query_tile, variant.heads / variant.groups);
-}
+int rows_per_tile(const kernel_description &kernel) { return kernel.query_tile / kernel.heads_per_tile; }
 
-int rows_per_tile(const variant_description &variant, const kernel_description &kernel) {
-    return kernel.query_tile / heads_per_tile(variant, kernel);
-}
-
-std::vector<call_sizes> verified_sizes(const variant_description &variant, const kernel_description &kernel,
-                                       bool quick) {
+std::vector<call_sizes> verified_sizes(const kernel_description &kernel, bool quick) {
     const std::int64_t queries = kernel.query_tile, keys = kernel.key_tile;
-    const std::int64_t packed = rows_per_tile(variant, kernel);
+    const std::int64_t packed = rows_per_tile(kernel);
     size_list list;
     if (quick) {
         for (const std::int64_t kv_len : {std::int64_t{0}, keys, keys + 1}) list.add(queries + 1, kv_len);

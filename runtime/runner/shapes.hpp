@@ -9,17 +9,12 @@
 
 namespace heed::runner {
 
-/// A query tile holds `query_tile` rows: consecutive positions of some heads that share keys. The table does not say
-/// how many heads; taken is the largest number that divides both the tile and the heads of a group.
-int heads_per_tile(const variant_description &variant, const kernel_description &kernel);
-
-/// Positions in a query tile.
-int rows_per_tile(const variant_description &variant, const kernel_description &kernel);
+/// Positions in a query tile, which holds the rows of `heads_per_tile` heads.
+int rows_per_tile(const kernel_description &kernel);
 
 /// With T the query tile (and T / heads where heads share a tile) and K the key tile:
 /// every q_len of 0, 1, T-1, T, T+1, 3T against K+1 keys; every kv_len of 0, 1, K-1, K, K+1, 3K against T+1 queries;
 /// equal lengths at the edges of both; few queries against many keys and the reverse. `quick` keeps a third of them.
-std::vector<call_sizes> verified_sizes(const variant_description &variant, const kernel_description &kernel,
-                                       bool quick);
+std::vector<call_sizes> verified_sizes(const kernel_description &kernel, bool quick);
 
 }  // namespace heed::runner

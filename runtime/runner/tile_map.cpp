@@ -49,8 +49,8 @@ tile_class summary(const tile_map &map, std::int64_t row, std::int64_t column, s
 
 tile_map make_tile_map(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
                        std::int64_t batch, std::int64_t head, const input_reader &reader) {
-    const std::int64_t heads = heads_per_tile(variant, kernel);
-    tile_map map{rows_per_tile(variant, kernel), kernel.key_tile, heads, 0, 0, {}};
+    const std::int64_t heads = kernel.heads_per_tile;
+    tile_map map{rows_per_tile(kernel), kernel.key_tile, heads, 0, 0, {}};
     map.height = divide_up(sizes.q_len, map.rows_per_tile);
     map.width = divide_up(sizes.kv_len, map.keys_per_tile);
     map.tiles.resize(static_cast<std::size_t>(map.height * map.width));
@@ -71,7 +71,7 @@ tile_map make_tile_map(const variant_description &variant, const kernel_descript
 
 tile_counts count_tiles(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
                         const input_reader &reader) {
-    const std::int64_t heads = heads_per_tile(variant, kernel), blocks = variant.heads / heads;
+    const std::int64_t heads = kernel.heads_per_tile, blocks = variant.heads / heads;
     std::atomic<std::int64_t> empty{0}, mixed{0}, full{0}, pairs{0};
     parallel_for(sizes.batch * blocks, [&](std::int64_t i) {
         const tile_map map = make_tile_map(variant, kernel, sizes, i / blocks, i % blocks * heads, reader);

@@ -56,14 +56,13 @@ struct verified_case {
     std::vector<std::size_t> kernels;
 };
 
-std::vector<verified_case> cases_of(const variant_description &variant, const std::vector<kernel_record> &records,
-                                    const verify_options &options) {
+std::vector<verified_case> cases_of(const std::vector<kernel_record> &records, const verify_options &options) {
     std::vector<verified_case> result;
     const auto same = [](const call_sizes &a, const call_sizes &b) {
         return a.batch == b.batch && a.q_len == b.q_len && a.kv_len == b.kv_len;
     };
     for (std::size_t k = 0; k < records.size(); ++k)
-        for (const call_sizes &sizes : verified_sizes(variant, *records[k].kernel, options.quick)) {
+        for (const call_sizes &sizes : verified_sizes(*records[k].kernel, options.quick)) {
             auto found =
                 std::find_if(result.begin(), result.end(), [&](const auto &c) { return same(c.sizes, sizes); });
             if (found == result.end()) {
@@ -99,7 +98,7 @@ class variant_verifier {
         : variant_(variant), options_(options), crashes_(crashes) {
         for (const kernel_description *kernel : select_kernels(variant, options.isas))
             records_.push_back({kernel, 0, {}, {}, {}, {}});
-        cases_ = cases_of(variant, records_, options);
+        cases_ = cases_of(records_, options);
     }
 
     std::size_t case_count() const { return cases_.size(); }
@@ -126,7 +125,7 @@ class variant_verifier {
 
     void run_case(const verified_case &c, std::size_t index) {
         const problem plain = make_problem(variant_, c.sizes, c.options);
-        const std::int64_t row_tile = rows_per_tile(variant_, *records_[c.kernels.front()].kernel);
+        const std::int64_t row_tile = rows_per_tile(*records_[c.kernels.front()].kernel);
         const expectation expected =
             expect(plain, choose_rows(plain, row_tile, options_.quick ? quick_pair_limit : pair_limit));
         for (const int threads : options_.threads) check(c, plain, {c.options.how, threads, "", {}}, expected);

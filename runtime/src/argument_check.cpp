@@ -120,11 +120,12 @@ class checker {
         axis sorted[4];
         int count = 0;
         for (int i = 0; i < argument.rank; ++i) {
-            const axis next{extent_of(argument, i), std::abs(stride_of(argument, i))};
+            axis next{extent_of(argument, i), 0};
             if (next.extent == 0) {
                 return;
             }
             if (next.extent > 1) {
+                next.stride = std::abs(stride_of(argument, i));
                 int place = count++;
                 for (; place > 0 && sorted[place - 1].stride > next.stride; --place) {
                     sorted[place] = sorted[place - 1];
@@ -135,7 +136,7 @@ class checker {
         std::int64_t reach = 0;
         for (int i = 0; i < count; ++i) {
             if (sorted[i].stride <= reach) {
-                refuse(name, " has elements that share memory: a dimension of extent ", sorted[i].extent,
+                refuse(name, " has elements that may share memory: a dimension of extent ", sorted[i].extent,
                        " has stride ", sorted[i].stride, ", inside the ", reach + 1,
                        " elements that the smaller strides reach. It is written in parallel, so every element "
                        "needs a place of its own. Extents ",
@@ -285,6 +286,9 @@ checked_call check_arguments(const call_arguments &arguments, data_type type) {
     const call_sizes sizes{extent_of(query, 0), extent_of(query, 2), extent_of(key, 2)};
     if (arguments.input_count != variant.input_count) {
         check.refuse("the call passes ", arguments.input_count, " inputs, the variant declares ", variant.input_count);
+    }
+    if (arguments.inputs == nullptr && variant.input_count > 0) {
+        check.refuse("the call passes ", arguments.input_count, " inputs, but the list of them is a null pointer");
     }
     for (int i = 0; i < variant.input_count; ++i) {
         const input_description &input = variant.inputs[i];

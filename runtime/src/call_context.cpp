@@ -4,6 +4,7 @@
 
 #include <HalideRuntime.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "scratch.hpp"
@@ -15,10 +16,10 @@ namespace {
 thread_local call_context *current = nullptr;
 
 // What the process did before.
-halide_do_par_for_t previous_do_par_for = nullptr;
-halide_error_handler_t previous_error = nullptr;
-halide_malloc_t previous_malloc = nullptr;
-halide_free_t previous_free = nullptr;
+std::atomic<halide_do_par_for_t> previous_do_par_for{halide_default_do_par_for};
+std::atomic<halide_error_handler_t> previous_error{halide_default_error};
+std::atomic<halide_malloc_t> previous_malloc{halide_default_malloc};
+std::atomic<halide_free_t> previous_free{halide_default_free};
 
 /// The context of the running call if `user_context` is one. A foreign pointer is never looked into.
 call_context *ours(void *user_context) noexcept {
@@ -27,14 +28,14 @@ call_context *ours(void *user_context) noexcept {
 
 int do_par_for(void *user_context, halide_task_t task, int min, int size, std::uint8_t *closure) {
     call_context *context = ours(user_context);
-    return context == nullptr ? previous_do_par_for(user_context, task, min, size, closure)
+    return context == nullptr ? previous_do_par_for.load()(user_context, task, min, size, closure)
                               : run_tasks(*context, task, min, size, closure);
 }
 
 void on_error(void *user_context, const char *message) {
     call_context *context = ours(user_context);
     if (context == nullptr) {
-        previous_error(user_context, message);
+        previous_error.load()(user_context, message);
         return;
     }
     const std::lock_guard<std::mutex> lock(context->error_lock);
@@ -55,7 +56,7 @@ void on_error(void *user_context, const char *message) {
 void *on_malloc(void *user_context, std::size_t bytes) {
     call_context *context = ours(user_context);
     if (context == nullptr) {
-        return previous_malloc(user_context, bytes);
+        return previous_malloc.load()(user_context, bytes);
     }
     void *block = allocate_scratch(bytes);
     if (block == nullptr) {
@@ -68,7 +69,7 @@ void *on_malloc(void *user_context, std::size_t bytes) {
 
 void on_free(void *user_context, void *block) {
     if (ours(user_context) == nullptr) {
-        previous_free(user_context, block);
+        previous_free.load()(user_context, block);
     } else {
         free_scratch(block);
     }

@@ -2,7 +2,6 @@
 #include "problem.hpp"
 
 #include <cmath>
-#include <numeric>
 #include <set>
 
 namespace heed::tests {
@@ -21,7 +20,7 @@ std::vector<lengths> around_tile_edges(const variant_description &variant) {
     std::set<std::int64_t> q_lens{0, 1}, kv_lens{0, 1};
     for (int i = 0; i < variant.kernel_count; ++i) {
         const kernel_description &kernel = variant.kernels[i];
-        const std::int64_t rows = kernel.query_tile / std::gcd(kernel.query_tile, variant.heads / variant.groups);
+        const std::int64_t rows = kernel.query_tile / kernel.heads_per_tile;
         for (const std::int64_t q : {rows - 1, rows, rows + 1, 3 * rows}) q_lens.insert(q);
         for (const std::int64_t kv : {kernel.key_tile - 1, kernel.key_tile, kernel.key_tile + 1, 3 * kernel.key_tile}) {
             kv_lens.insert(kv);

@@ -23,14 +23,15 @@ struct scored_key {
 }  // namespace
 
 reference attention(const problem &of, const semantics &meaning) {
-    const auto [batches, heads, q_len, head_dim] = of.query.extents();
-    const std::int64_t kv_len = of.kv_len(), value_dim = of.value_dim(), heads_per_group = heads / of.groups();
+    const std::int64_t heads = of.heads(), q_len = of.q_len(), kv_len = of.kv_len(), head_dim = of.head_dim(),
+                       value_dim = of.value_dim(), heads_per_group = heads / of.groups();
     const double scale = meaning.scale != 0 ? meaning.scale : 1 / std::sqrt(static_cast<double>(head_dim));
-    reference result{tensor<double, 4>({batches, heads, q_len, value_dim}), tensor<double, 3>({batches, heads, q_len})};
+    reference result{tensor<double, 4>({of.batch(), heads, q_len, value_dim}),
+                     tensor<double, 3>({of.batch(), heads, q_len})};
 
     std::vector<scored_key> visible;
-    for_each_index<3>({batches, heads, q_len}, [&](const index_list<3> &row_index) {
-        const auto [batch, head, row] = row_index;
+    for_each_index<3>({of.batch(), heads, q_len}, [&](const index_list<3> &row_index) {
+        const std::int64_t batch = row_index[0], head = row_index[1], row = row_index[2];
         const std::int64_t group = head / heads_per_group;
         const std::int64_t start = meaning.query_start ? meaning.query_start(batch) : kv_len - q_len;
 

@@ -9,5 +9,5 @@ using namespace heed;
 #ifdef HEED_EXPECT_ERROR
 inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, scale = std::numeric_limits<double>::infinity());
 #else
-inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, scale = std::numeric_limits<double>::min());
+inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, scale = std::numeric_limits<float>::max());
 #endif

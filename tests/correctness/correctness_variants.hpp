@@ -27,26 +27,28 @@ inline constexpr auto ragged = variant(heads = 2_c, groups = 1_c, head_dim = 4_c
 
 // Masks of the user's own.
 inline constexpr auto holes = variant(heads = 1_c, head_dim = 4_c, mask = kv_pos % 7 != 3);
-inline constexpr auto blocks = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, align = top_left,
+inline constexpr auto blocks = variant(heads = 2_c, groups = 1_c, head_dim = 4_c,
                                        mask = q_pos / 16 == kv_pos / 16 || !(kv_pos != 5 && kv_pos + q_pos >= 9));
 inline constexpr auto documents =
     variant(heads = 1_c, head_dim = 4_c, align = top_left,
             mask = input<"document", i32>(batch, q_pos) == input<"document", i32>(batch, kv_pos));
 inline constexpr auto by_number =
-    variant(heads = 4_c, groups = 1_c, head_dim = 4_c, mask = !(kv_pos * input<"rate">[head] < input<"limit">()));
+    variant(heads = 4_c, head_dim = 4_c, mask = !(kv_pos * input<"rate">[head] < input<"limit">()));
 inline constexpr auto by_head =
     variant(heads = 8_c, groups = 2_c, head_dim = 4_c, mask = select(head % 2 == 0, causal, q_pos <= kv_pos));
-inline constexpr auto chosen =
-    variant(heads = 2_c, head_dim = 2_c, align = top_left,
-            mask = causal && select(kv_pos < input<"reach", i32>(batch, kv_pos), kv_pos % 3 == 0, batch < min(1, kv_pos)));
-inline constexpr auto later = variant(heads = 4_c, groups = 2_c, head_dim = 2_c, align = top_left, mask = kv_pos >= q_pos);
+inline constexpr auto chosen = variant(
+    heads = 2_c, head_dim = 2_c, align = top_left,
+    mask = causal && select(kv_pos < input<"reach", i32>(batch, kv_pos), kv_pos % 3 == 0, batch < min(1, kv_pos)),
+    score_mod = score * input<"sharpness">() + input<"offset", i32>[head]);
+inline constexpr auto later =
+    variant(heads = 4_c, groups = 2_c, head_dim = 2_c, align = top_left, mask = kv_pos >= q_pos);
 
 // Scores.
 inline constexpr auto capped =
     variant(heads = 2_c, head_dim = 8_c, align = top_left, mask = causal, score_mod = softcap(score, 2.0));
 inline constexpr auto sloped =
-    variant(heads = 6_c, groups = 6_c, head_dim = 4_c, mask = causal, score_mod = alibi(6_c));
-inline constexpr auto biased = variant(heads = 2_c, head_dim = 4_c, align = top_left,
+    variant(heads = 6_c, groups = 2_c, head_dim = 4_c, mask = causal, score_mod = alibi(6_c));
+inline constexpr auto biased = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, align = top_left,
                                        score_mod = score + input<"bias">(batch, head, q_pos, kv_pos));
 inline constexpr auto sink =
     variant(heads = 4_c, groups = 2_c, head_dim = 4_c, scale = 0.125, mask = causal, sink_logit = input<"sinks">[head]);

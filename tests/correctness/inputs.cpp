@@ -22,6 +22,16 @@ TEST_CASE("documents: a query sees the keys of its own document") {
     }
 }
 
+TEST_CASE("documents without queries or keys") {
+    tensor<std::int32_t, 2> document({2, 50});
+    filler(11).fill(document, 0, 3);
+    for (const lengths &sizes : {lengths{50, 0}, {0, 50}, {0, 0}}) {
+        verify(kernels::documents, sizes, {document.view()},
+               {.attends = [&](const pair &at) { return document(at.batch, at.q) == document(at.batch, at.kv); },
+                .query_start = [](std::int64_t) { return 0; }});
+    }
+}
+
 TEST_CASE("documents in any order") {
     tensor<std::int32_t, 2> document({2, 200});
     filler(3).fill(document, 0, 3);
@@ -47,7 +57,7 @@ TEST_CASE("one row of documents for all batches") {
 TEST_CASE("real numbers in a mask, by head and alone") {
     for (const std::vector<float> &rates : {std::vector<float>{0.5f, 1.0f, -1.0f, 0.0f},
                                             {1e30f, -1e30f, infinity, -infinity},
-                                            {1e-30f, 3e38f, -3e38f, 2.0f}}) {
+                                            {1e-30f, 1e36f, -1e36f, 2.0f}}) {
         for (const float limit : {40.0f, 0.0f, -1e30f, infinity}) {
             CAPTURE(limit);
             const auto rate = table(rates);
@@ -70,16 +80,19 @@ TEST_CASE("NaN in a mask: comparisons with it are false, their negation is true"
     }
 }
 
-TEST_CASE("a choice between conditions, by an input") {
+TEST_CASE("a choice between conditions, by an input; a number and a whole number in a score") {
     for (const lengths &sizes : {lengths{47, 385, 3}, {150, 200, 3}, {1, 130, 3}}) {
         tensor<std::int32_t, 2> reach({3, sizes.kv_len});
         filler(10).fill(reach, -5, 200);
-        verify(kernels::chosen, sizes, {reach.view()},
+        const auto offsets = table<std::int32_t>({-3, 2});
+        verify(kernels::chosen, sizes, {reach.view(), 1.5f, offsets.view()},
                {.attends =
                     [&](const pair &at) {
                         if (!causal(at)) return false;
-                        return at.kv < reach(at.batch, at.kv) ? at.kv % 3 == 0 : at.batch < std::min<std::int64_t>(1, at.kv);
+                        return at.kv < reach(at.batch, at.kv) ? at.kv % 3 == 0
+                                                              : at.batch < std::min<std::int64_t>(1, at.kv);
                     },
+                .modify = [&](double score, const pair &at) { return score * 1.5 + offsets(at.head); },
                 .query_start = [](std::int64_t) { return 0; }});
     }
 }

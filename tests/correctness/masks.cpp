@@ -45,19 +45,24 @@ TEST_CASE("first_tokens(n): the first n keys stay visible") {
     verify(kernels::window_first, {40, 1000, 1}, meaning);
 }
 
+TEST_CASE("many tiles") {
+    verify(kernels::dim_1, {500, 1500, 1}, {.attends = causal});
+    verify(kernels::window, {700, 1500, 1},
+           {.attends = [](const pair &at) { return causal(at) && in_window(at, 20); }});
+    verify(kernels::holes, {130, 2000, 1}, {.attends = [](const pair &at) { return at.kv % 7 != 3; }});
+}
+
 TEST_CASE("a hole in every seven keys") {
     for (const lengths &sizes : around_tile_edges(kernels::holes.description())) {
         verify(kernels::holes, sizes, {.attends = [](const pair &at) { return at.kv % 7 != 3; }});
     }
 }
 
-TEST_CASE("blocks on the diagonal, or a disjunction under '!'") {
-    const semantics meaning{.attends =
-                                [](const pair &at) {
-                                    const bool same_block = floor_divide(at.q, 16) == floor_divide(at.kv, 16);
-                                    return same_block || at.kv == 5 || at.kv + at.q < 9;
-                                },
-                            .query_start = [](std::int64_t) { return 0; }};
+TEST_CASE("blocks on the diagonal, from negative positions on, or a disjunction under '!'") {
+    const semantics meaning{.attends = [](const pair &at) {
+        const bool same_block = floor_divide(at.q, 16) == floor_divide(at.kv, 16);
+        return same_block || at.kv == 5 || at.kv + at.q < 9;
+    }};
     for (const lengths &sizes : around_tile_edges(kernels::blocks.description())) {
         verify(kernels::blocks, sizes, meaning);
     }

@@ -60,12 +60,10 @@ TEST_CASE("a bias of the lowest finite number is not a mask") {
     for (const float level : {lowest, -1e38f, -2e5f}) {
         CAPTURE(level);
         for_each_index<4>(bias.extents(), [&](const auto &index) { bias[index] = level; });
-        // No score of a few units changes such a number: all weights of a row are the same.
+        // A score of a few units vanishes beside such a number, so all weights of a row are the same.
         problem of(kernels::biased.description(), {70, 150, 1});
         if (level == -2e5f) for_each_index<4>(of.query.extents(), [&](const auto &index) { of.query[index] = 0; });
-        verify(kernels::biased, of, {bias.view()},
-               {.modify = [&](double, const pair &) { return double{level}; },
-                .query_start = [](std::int64_t) { return 0; }});
+        verify(kernels::biased, of, {bias.view()}, biased_by(bias));
     }
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("NaN survives the softcap and biases by distance") {
             .modify = [](double score, const pair &) { return soft_cap(score, 2); },
             .query_start = [](std::int64_t) { return 0; }});
     problem sloped(kernels::sloped.description(), {70, 150});
-    sloped.key(0, 3, 130, 2) = not_a_number;
+    sloped.key(0, 1, 130, 2) = not_a_number;
     verify(kernels::sloped, sloped, {.attends = causal, .modify = [](double score, const pair &at) {
                                          return score - alibi_slope(at.head, 6) * static_cast<double>(at.q - at.kv);
                                      }});

@@ -115,7 +115,9 @@ TEST_CASE("division and remainder round down, whatever the signs, and give 0 for
         });
         check(got, 0, divisor);
         for (const int dividend : dividends) {
-            const auto folded = [](const Expr &e) { return Halide::Internal::as_const_int(Halide::Internal::simplify(e)); };
+            const auto folded = [](const Expr &e) {
+                return Halide::Internal::as_const_int(Halide::Internal::simplify(e));
+            };
             CHECK(folded(floor_divide(tag, Expr(dividend), Expr(divisor))) == floor_divide(tag, dividend, divisor));
             CHECK(folded(floor_modulo(tag, Expr(dividend), Expr(divisor))) == floor_modulo(tag, dividend, divisor));
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What Halide's solver makes of a mask. Kernels, and Halide itself where it trims loops, rely on it: a key for which the
-// condition holds must never lie outside of the outer interval, nor one for which it does not hold inside of the inner
-// one. Halide has been wrong here, so a way to write a condition is not used before it is in this test.
+// What Halide's solver makes of a mask. Kernels, and Halide itself where it trims loops, rely on it: a key for which
+// the condition holds must never lie outside of the outer interval, nor one for which it does not hold inside of the
+// inner one. Halide has been wrong here, so a way to write a condition is not used before it is in this test.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "masks.hpp"
-#include "samples.hpp"
 
 using namespace heed;
 using namespace heed::tests;
@@ -49,11 +48,13 @@ void check(const std::vector<Expr> &conditions, const std::map<std::string, Expr
     Halide::Func solved("solved"), computed("computed");
     solved(sample) = Halide::Tuple(ends);
     computed(key, sample) = Halide::Tuple(truths);
-    const Halide::Realization bounds = solved.realize({sample_count}), holds = computed.realize({key_count, sample_count});
+    const Halide::Realization bounds = solved.realize({sample_count}),
+                              holds = computed.realize({key_count, sample_count});
 
     for (std::size_t c = 0; c < conditions.size(); ++c) {
         const Halide::Buffer<int> outer_lowest = bounds[4 * c], outer_highest = bounds[4 * c + 1],
-                                  inner_lowest = bounds[4 * c + 2], inner_highest = bounds[4 * c + 3], holds_at = holds[c];
+                                  inner_lowest = bounds[4 * c + 2], inner_highest = bounds[4 * c + 3],
+                                  holds_at = holds[c];
         for (int i = 0; i < sample_count; ++i) {
             INFO("condition ", c, ", sample ", i, ": outer [", outer_lowest(i), ", ", outer_highest(i), "], inner [",
                  inner_lowest(i), ", ", inner_highest(i), "], HEED_TEST_SEED=", seed());
@@ -70,17 +71,16 @@ void check(const std::vector<Expr> &conditions, const std::map<std::string, Expr
     }
 }
 
-template <const auto &Variant>
-void check_mask(const std::string &name) {
+void check_mask(const mask_case &mask) {
     const tile_samples samples(60, 1);
     const looked_up inputs;
-    const generators::variant_source source = generators::source_of<Variant>(name);
+    const generators::variant_source &source = mask.source;
     const generators::input_lookup look_up = inputs.expressions(source);
     const Halide::Var sample("sample");
     const auto at = [&](field what) { return samples(Expr(sample), what); };
-    const std::map<std::string, Expr> replacements{
-        {"q_lowest", at(q_lowest)}, {"q_highest", at(q_highest)}, {"head", at(head_lowest)},
-        {"batch", at(batch_number)}, {"q_len", at(q_length)},     {"kv_len", at(kv_length)}};
+    const std::map<std::string, Expr> replacements{{"q_lowest", at(q_lowest)}, {"q_highest", at(q_highest)},
+                                                   {"head", at(head_lowest)},  {"batch", at(batch_number)},
+                                                   {"q_len", at(q_length)},    {"kv_len", at(kv_length)}};
 
     const generators::pair_values pair{.score = Expr(),
                                        .q_pos = variable("q_lowest"),
@@ -104,5 +104,5 @@ void check_mask(const std::string &name) {
 }  // namespace
 
 TEST_CASE("Halide's solver never contradicts a mask") {
-    masks::for_each([]<const auto &Variant>(const char *name) { check_mask<Variant>(name); });
+    for (const mask_case &mask : mask_cases()) check_mask(mask);
 }

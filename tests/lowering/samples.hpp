@@ -3,6 +3,7 @@
 // Random tiles, and inputs for the masks to look up, both as numbers and as Halide expressions.
 #pragma once
 
+#include <heed/attends.hpp>
 #include <heed/generator.hpp>
 #include <random.hpp>
 
@@ -16,7 +17,18 @@
 namespace heed::tests {
 
 /// What a sample holds, in this order.
-enum field : int { q_lowest, q_highest, kv_lowest, kv_highest, head_lowest, head_highest, batch_number, q_length, kv_length, field_count };
+enum field : int {
+    q_lowest,
+    q_highest,
+    kv_lowest,
+    kv_highest,
+    head_lowest,
+    head_highest,
+    batch_number,
+    q_length,
+    kv_length,
+    field_count
+};
 
 /// Random tiles, as numbers and as a Halide buffer (sample, field).
 class tile_samples {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fake_library.hpp"
 
+#include <numeric>
 #include <HalideRuntime.h>
 
 #include <algorithm>
@@ -205,9 +206,15 @@ int run_fake(void **arguments) {
 
 template <int Variant, mistake What>
 variant_description describe(const kernel_description *&kernel) {
-    static const kernel_description only{
-        "fake_forward_naive_f32_x86_64", "forward", "naive", "x86_64", data_type::f32, query_tile, key_tile,
-        run_fake<Variant, What>};
+    static const kernel_description only{"fake_forward_naive_f32_x86_64",
+                                         "forward",
+                                         "naive",
+                                         "x86_64",
+                                         data_type::f32,
+                                         query_tile,
+                                         key_tile,
+                                         std::gcd(query_tile, shapes[Variant].heads / shapes[Variant].groups),
+                                         run_fake<Variant, What>};
     kernel = &only;
     const sizes_of_variant &shape = shapes[Variant];
     return {names[Variant],

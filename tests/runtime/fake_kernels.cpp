@@ -153,15 +153,15 @@ constexpr heed::input_description local_capped_arguments[] = {{"sinks", heed::da
                                                               {"temperature", heed::data_type::f32, 0}};
 
 constexpr heed::kernel_description local_capped_kernels[] = {
-    {"local_capped_forward_prefill_f32_avx2", "forward", "prefill", "avx2", heed::data_type::f32, 8, 8,
+    {"local_capped_forward_prefill_f32_avx2", "forward", "prefill", "avx2", heed::data_type::f32, 8, 8, 1,
      local_capped_avx2},
-    {"local_capped_forward_prefill_f32_x86_64", "forward", "prefill", "x86_64", heed::data_type::f32, 8, 8,
+    {"local_capped_forward_prefill_f32_x86_64", "forward", "prefill", "x86_64", heed::data_type::f32, 8, 8, 1,
      local_capped_x86_64}};
 
 constexpr heed::kernel_description mha_kernels[] = {
-    {"mha_forward_prefill_f32_avx512", "forward", "prefill", "avx512", heed::data_type::f32, 8, 8, mha_avx512},
-    {"mha_forward_prefill_f32_avx2", "forward", "prefill", "avx2", heed::data_type::f32, 8, 8, mha_avx2},
-    {"mha_forward_prefill_f32_x86_64", "forward", "prefill", "x86_64", heed::data_type::f32, 8, 8, mha_x86_64}};
+    {"mha_forward_prefill_f32_avx512", "forward", "prefill", "avx512", heed::data_type::f32, 8, 8, 1, mha_avx512},
+    {"mha_forward_prefill_f32_avx2", "forward", "prefill", "avx2", heed::data_type::f32, 8, 8, 1, mha_avx2},
+    {"mha_forward_prefill_f32_x86_64", "forward", "prefill", "x86_64", heed::data_type::f32, 8, 8, 1, mha_x86_64}};
 
 constexpr heed::variant_readings local_capped_readings{nullptr, nullptr, nullptr, nullptr, local_capped_index, nullptr};
 

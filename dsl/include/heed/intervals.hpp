@@ -369,21 +369,29 @@ constexpr auto comparison(const May &may, const Must &must, const A &a, const B 
 
 template <class A, class B>
 constexpr auto less(const A &a, const B &b) {
-    return comparison([](const auto &x, const auto &y) { return x.lowest < y.highest; },
-                      [](const auto &x, const auto &y) { return x.highest < y.lowest; }, a, b);
+    constexpr arithmetic::tag t{};
+    return comparison([t](const auto &x, const auto &y) { return is_less(t, x.lowest, y.highest); },
+                      [t](const auto &x, const auto &y) { return is_less(t, x.highest, y.lowest); }, a, b);
 }
 
 template <class A, class B>
 constexpr auto less_equal(const A &a, const B &b) {
-    return comparison([](const auto &x, const auto &y) { return x.lowest <= y.highest; },
-                      [](const auto &x, const auto &y) { return x.highest <= y.lowest; }, a, b);
+    constexpr arithmetic::tag t{};
+    return comparison([t](const auto &x, const auto &y) { return is_less_equal(t, x.lowest, y.highest); },
+                      [t](const auto &x, const auto &y) { return is_less_equal(t, x.highest, y.lowest); }, a, b);
 }
 
 template <class A, class B>
 constexpr auto equal(const A &a, const B &b) {
-    return comparison([](const auto &x, const auto &y) { return x.lowest <= y.highest && y.lowest <= x.highest; },
-                      [](const auto &x, const auto &y) { return x.highest <= y.lowest && y.highest <= x.lowest; }, a,
-                      b);
+    constexpr arithmetic::tag t{};
+    return comparison(
+        [t](const auto &x, const auto &y) {
+            return is_less_equal(t, x.lowest, y.highest) && is_less_equal(t, y.lowest, x.highest);
+        },
+        [t](const auto &x, const auto &y) {
+            return is_less_equal(t, x.highest, y.lowest) && is_less_equal(t, y.highest, x.lowest);
+        },
+        a, b);
 }
 
 /// `condition ? a : b` of two conditions.

@@ -298,6 +298,9 @@ struct scale_is_a_number {
 /// The compiler names this function, which is not constexpr on purpose, where 'scale' is infinite or NaN.
 [[noreturn]] inline void scale_must_be_a_finite_number() { std::abort(); }
 
+/// The compiler names this function where 'scale' is 0 as a 32-bit float: `1 / 8` is a division of integers; `1.0 / 8`.
+[[noreturn]] inline void scale_must_not_be_zero() { std::abort(); }
+
 /// `mask` is true where a query attends to a key.
 template <class Mask>
 struct mask_is_a_condition {

@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -359,8 +360,13 @@ constexpr bool is_valid() {
 struct invalid_variant {};
 
 constexpr void check_scale(double scale) {
-    if (!arithmetic::is_finite(arithmetic::tag{}, scale)) {
+    // Kernels take it as a 32-bit float.
+    if (!arithmetic::is_finite(arithmetic::tag{}, scale) || scale > std::numeric_limits<float>::max() ||
+        scale < std::numeric_limits<float>::lowest()) {
         rule::scale_must_be_a_finite_number();
+    }
+    if (static_cast<float>(scale) == 0) {
+        rule::scale_must_not_be_zero();
     }
 }
 

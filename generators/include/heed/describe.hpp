@@ -118,6 +118,8 @@ struct readings_of {
                     if (index_dimension++ != dimension) return;
                     index_range range = as_index_range(evaluate(index, environment));
                     if (uses<decltype(index), q_pos_>) range.known = range.known && start.known;
+                    // No key, no index.
+                    if (uses<decltype(index), kv_pos_> && sizes.kv_len == 0) range.known = false;
                     result = first ? range : around(result, range);
                     first = false;
                 };
@@ -129,15 +131,13 @@ struct readings_of {
 
     static tile_class classify(const call_sizes &sizes, const tile_bounds &tile, const input_reader &inputs) {
         const std::int64_t start = query_start(sizes, tile.batch, inputs);
-        const truth<bool> known =
-            attends_within(Variant,
-                           {.q = {start + tile.first_row, start + tile.first_row + tile.row_count - 1},
-                            .kv = {tile.first_key, tile.first_key + tile.key_count - 1},
-                            .head = {tile.first_head, tile.first_head + tile.head_count - 1},
-                            .batch = tile.batch,
-                            .q_len = sizes.q_len,
-                            .kv_len = sizes.kv_len},
-                           reader{&inputs});
+        const pair_tile pairs{.q = {start + tile.first_row, start + tile.first_row + tile.row_count - 1},
+                              .kv = {tile.first_key, tile.first_key + tile.key_count - 1},
+                              .head = {tile.first_head, tile.first_head + tile.head_count - 1},
+                              .batch = tile.batch,
+                              .q_len = sizes.q_len,
+                              .kv_len = sizes.kv_len};
+        const truth<bool> known = attends_within(Variant, pairs, reader{&inputs});
         return known.must ? tile_class::full : known.may ? tile_class::mixed : tile_class::empty;
     }
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Turns a declaration into what the generators work on: the Halide reading and the range reading of its expressions.
-// The only header of the generators that is a template over the variant; the sources that heed_add_kernels writes
-// include it.
+// The sources that heed_add_kernels writes include it.
 #pragma once
 
 #include <heed/halide_arithmetic.hpp>
@@ -21,7 +20,8 @@ namespace heed::generators {
 
 namespace detail {
 
-inline Halide::Expr halide_constant(std::int64_t value) { return static_cast<int>(value); }
+/// Positions are 32-bit whole numbers in kernels, and so is every whole number of a formula. Throws std::out_of_range.
+Halide::Expr halide_constant(std::int64_t value);
 inline Halide::Expr halide_constant(double value) { return static_cast<float>(value); }
 inline Halide::Expr halide_constant(bool value) { return Halide::Internal::make_bool(value); }
 

@@ -26,10 +26,13 @@
 //
 //     #include <heed/call.hpp>
 //
+//     namespace heed_libraries {
 //     extern const heed::kernel_library my_kernels;
 //     extern const heed::variant_description my_kernels_variants[2];
+//     }  // namespace heed_libraries
 //
 //     namespace models {
+//     inline namespace heed_callable {  // the declarations are objects of the same names and other types
 //
 //     struct local_capped_inputs {
 //         heed::view<const float, 1> sinks = {};
@@ -37,10 +40,12 @@
 //         heed::scalar<float> temperature = {};
 //         constexpr auto heed_inputs() const noexcept { return heed::list_inputs(sinks, documents, temperature); }
 //     };
-//     inline constexpr heed::attention_kernel<local_capped_inputs> local_capped{my_kernels_variants[0]};
+//     inline constexpr heed::attention_kernel<local_capped_inputs> local_capped{
+//         heed_libraries::my_kernels_variants[0]};
 //
-//     inline constexpr heed::attention_kernel<> mha{my_kernels_variants[1]};
+//     inline constexpr heed::attention_kernel<> mha{heed_libraries::my_kernels_variants[1]};
 //
+//     }  // namespace heed_callable
 //     }  // namespace models
 #pragma once
 

@@ -83,6 +83,7 @@ struct kernel_description {
     data_type type;        ///< of query, key, value and output
     int query_tile;        ///< rows (of all heads of a group together) and keys of one tile
     int key_tile;
+    int heads_per_tile;  ///< query heads whose rows share a tile
     int (*run)(void **arguments);
 };
 

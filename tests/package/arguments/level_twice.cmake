@@ -1,2 +1,2 @@
-# expect: two TARGETS are of the level x86_64.*x86-64-linux-sse41
-heed_add_kernels(k VARIANTS_HEADER variants.hpp NAMESPACE models VARIANTS known TARGETS x86-64-linux x86-64-linux-sse41)
+# expect: two TARGETS are of the level avx2.*x86-64-linux-avx2-fma
+heed_add_kernels(k VARIANTS_HEADER variants.hpp NAMESPACE models VARIANTS known TARGETS x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma)
