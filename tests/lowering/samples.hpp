@@ -78,7 +78,7 @@ class looked_up {
   public:
     looked_up() {
         filler random(99);
-        constexpr std::array special{not_a_number, infinity, -infinity, 3e38f, -3e38f, 0.0f};
+        constexpr std::array special{not_a_number, infinity, -infinity, 1e30f, -1e30f, 0.0f};
         for (int i = 0; i < extent; ++i) {
             for (int j = 0; j < extent; ++j) {
                 integers_(i, j) = static_cast<int>(random.integer(-3, 17));
