@@ -115,8 +115,10 @@ inline constexpr bool is_known_key =
 // 1 / sqrt(x) for x >= 1: Newton's iteration for the root from above, in more digits than the result has.
 constexpr double inverse_square_root(long double x) {
     long double root = x;
-    for (long double next = (root + x / root) / 2; next < root; next = (root + x / root) / 2) {
+    long double next = (root + x / root) / 2;
+    while (next < root) {
         root = next;
+        next = (root + x / root) / 2;
     }
     return static_cast<double>(1 / root);
 }
