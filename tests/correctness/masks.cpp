@@ -74,3 +74,11 @@ TEST_CASE("a mask that differs from head to head of one tile") {
         verify(kernels::by_head, sizes, meaning);
     }
 }
+
+TEST_CASE("no earlier key") {
+    for (const lengths &sizes : around_tile_edges(kernels::later.description())) {
+        verify(
+            kernels::later, sizes,
+            {.attends = [](const pair &at) { return at.kv >= at.q; }, .query_start = [](std::int64_t) { return 0; }});
+    }
+}
