@@ -5,7 +5,8 @@
 #     NAMESPACE <namespace>         where it declares them
 #     VARIANTS <name>...            which of them to compile
 #     [PASSES forward]
-#     [DTYPES f32]
+#     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
+#                                   each, joined by colons: f32:f16:f16:f32
 #     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
 #     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
 #
@@ -30,7 +31,25 @@ function(heed_add_kernels target)
         message(FATAL_ERROR "${context}: there is a target of this name already.")
     endif()
     _heed_check_values("${context}" PASSES "${ARG_PASSES}" forward)
-    _heed_check_values("${context}" DTYPES "${ARG_DTYPES}" f32)
+    if(NOT DEFINED ARG_PASSES)
+        set(ARG_PASSES forward)
+    endif()
+    if(NOT DEFINED ARG_DTYPES)
+        set(ARG_DTYPES f32)
+    endif()
+    foreach(dtype IN LISTS ARG_DTYPES)
+        if(NOT dtype MATCHES "^(f32|f16|bf16)(:(f32|f16|bf16):(f32|f16|bf16):(f32|f16|bf16))?$")
+            message(FATAL_ERROR "${context}: DTYPES has the unknown value '${dtype}'. Known: f32 f16 bf16, or four of "
+                                "them for query, key, value and output, as in f32:f16:f16:f32.")
+        endif()
+    endforeach()
+    foreach(list IN ITEMS PASSES DTYPES)
+        set(unique ${ARG_${list}})
+        list(REMOVE_DUPLICATES unique)
+        if(NOT "${unique}" STREQUAL "${ARG_${list}}")
+            message(FATAL_ERROR "${context}: ${list} names a value twice: ${ARG_${list}}.")
+        endif()
+    endforeach()
     _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly)
     if(NOT DEFINED ARG_TARGETS)
         set(ARG_TARGETS x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux)
@@ -95,9 +114,20 @@ int main(int argc, char **argv) {
     set(generate ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:${target}.generator>)
 
     set(objects)
+    set(choices)
+    foreach(pass IN LISTS ARG_PASSES)
+        foreach(dtype IN LISTS ARG_DTYPES)
+            foreach(halide_target isa IN ZIP_LISTS ARG_TARGETS isas)
+                list(APPEND choices "${pass}/${dtype}/${halide_target}/${isa}")
+            endforeach()
+        endforeach()
+    endforeach()
     foreach(variant IN LISTS ARG_VARIANTS)
-        foreach(halide_target isa IN ZIP_LISTS ARG_TARGETS isas)
-            set(base "${folder}/${variant}_forward_prefill_f32_${isa}")
+        foreach(choice IN LISTS choices)
+            string(REPLACE "/" ";" choice "${choice}")
+            list(POP_FRONT choice pass dtype halide_target isa)
+            string(REPLACE ":" "_" types "${dtype}")
+            set(base "${folder}/${variant}_${pass}_prefill_${types}_${isa}")
             set(byproducts)
             if("stmt" IN_LIST ARG_EMIT)
                 list(APPEND byproducts "${base}.stmt")
@@ -111,9 +141,10 @@ int main(int argc, char **argv) {
             endif()
             add_custom_command(
                 OUTPUT "${base}.o" BYPRODUCTS ${byproducts}
-                COMMAND ${generate} kernel --variant ${variant} --target ${halide_target} --output "${folder}" ${emit}
+                COMMAND ${generate} kernel --variant ${variant} --pass ${pass} --dtype ${dtype}
+                        --target ${halide_target} --output "${base}" ${emit}
                 DEPENDS ${target}.generator
-                COMMENT "Kernel ${variant} for ${isa}"
+                COMMENT "Kernel ${variant} ${pass} ${dtype} for ${isa}"
                 VERBATIM)
             list(APPEND objects "${base}.o")
         endforeach()
@@ -122,7 +153,8 @@ int main(int argc, char **argv) {
         OUTPUT "${folder}/include/${target}.hpp" "${folder}/table.cpp"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/include"
         COMMAND ${generate} header --output "${folder}/include/${target}.hpp"
-        COMMAND ${generate} table --targets ${ARG_TARGETS} --output "${folder}/table.cpp"
+        COMMAND ${generate} table --passes ${ARG_PASSES} --dtypes ${ARG_DTYPES} --targets ${ARG_TARGETS}
+                --output "${folder}/table.cpp"
         DEPENDS ${target}.generator
         COMMENT "Header and table of ${target}"
         VERBATIM)

@@ -55,14 +55,19 @@ Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
     return table(clamped);
 }
 
-softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape)
+softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape, const storage_types &stored)
     : variant(source),
       tile(shape),
-      query(Halide::Float(32), 5, "query"),
-      key(Halide::Float(32), 4, "key"),
-      value(Halide::Float(32), 4, "value") {
+      types(stored),
+      key_is_plain(keys_are_plain(source, stored)),
+      value_is_plain(values_are_plain(source, stored)),
+      query(types.query, 5, "query"),
+      key(types.key, 4, "key"),
+      value(types.value, 4, "value"),
+      output(types.output, 5, "output") {
     for (const input_source &input : variant.inputs) inputs.emplace_back(input);
     read_queries();
+    read_keys_and_values();
     compute_scores();
     compute_weights();
     weigh_values();
@@ -71,11 +76,74 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     pin_layouts();
 }
 
+// Each stage reads the one before at any element of the row, so stages are functions of `dim` until the last one is
+// asked for. What a stage needs once per row or per position becomes a Func; a stage that is evaluated at several
+// elements asks for the same ones in the same order.
+Expr softmax_attention::modified(const std::vector<row_stage> &stages, const element_values &values,
+                                 const function_of_dim &element, std::vector<Func> &means, int row_size,
+                                 const std::function<Halide::FuncRef(const Func &)> &of_row) {
+    struct asked_for {
+        std::vector<Func> means, tables;
+    };
+    std::vector<asked_for> of_stage(stages.size());
+    function_of_dim current = element;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        current = [&, i, before = current](const Expr &index) {
+            std::size_t mean_count = 0, table_count = 0;
+            row_access access;
+            access.element = [&](const Expr &other) { return before(Halide::clamp(other, 0, row_size - 1)); };
+            access.read = look_up();
+            access.mean_over_dims = [&](const function_of_dim &of_dim) -> Expr {
+                if (mean_count == of_stage[i].means.size()) {
+                    Func mean("row_mean");
+                    const RDom dims(0, row_size, "dims_of_mean");
+                    of_row(mean) = 0.0f;
+                    of_row(mean) += of_dim(dims) * (1.0f / static_cast<float>(row_size));
+                    of_stage[i].means.push_back(mean);
+                    means.push_back(mean);
+                }
+                return of_row(of_stage[i].means[mean_count++]);
+            };
+            access.tabulated = [&](int, const function_of_place &of_place, const Expr &at, bool position_decides) {
+                // Queries are loaded once, and keys as often as there are tiles of queries.
+                if (!position_decides || !values.kv_pos.defined()) return of_place(at, Expr());
+                if (table_count == of_stage[i].tables.size()) {
+                    Func table("position_table");
+                    const Halide::Var any_position("any_position");
+                    table(dim, any_position) = of_place(dim, any_position);
+                    of_stage[i].tables.push_back(table);
+                    position_tables.push_back(table);
+                }
+                return Expr(of_stage[i].tables[table_count++](at, values.kv_pos));
+            };
+            element_values here = values;
+            here.dim = index;
+            return stages[i](here, access);
+        };
+    }
+    return current(values.dim);
+}
+
 // Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
 void softmax_attention::read_queries() {
-    at(query_rows, {dim, row}) = query(dim, head_block * tile.heads_per_tile + row % tile.heads_per_tile,
-                                       Halide::min(position_of(row), q_len - 1), group, batch) *
-                                 static_cast<float>(variant.scale);
+    const Expr query_head = head_block * tile.heads_per_tile + row % tile.heads_per_tile;
+    const Expr query_row = Halide::min(position_of(row), q_len - 1);
+    element_values values;
+    values.dim = dim;
+    values.q_row = query_row;
+    values.q_pos = query_start() + query_row;
+    values.head = group * (variant.heads / variant.groups) + query_head;
+    values.batch = batch;
+    values.q_len = q_len;
+    values.kv_len = kv_len;
+    at(query_rows, {dim, row}) =
+        modified(
+            variant.query_stages, values,
+            [&](const Expr &index) {
+                return to_float(query(index, query_head, query_row, group, batch), types.has_f16c);
+            },
+            query_means, variant.head_dim, [&](const Func &mean) { return at(mean, {row}); }) *
+        static_cast<float>(variant.scale);
     rows_to_read = RDom(0, tile.rows_together, 0, tile.rows / tile.rows_together, "rows_to_read");
     rows_to_read.where(position_of(rows_to_read.y * tile.rows_together) < q_len);
     const Expr row_to_read = rows_to_read.y * tile.rows_together + rows_to_read.x;
@@ -83,12 +151,45 @@ void softmax_attention::read_queries() {
     at(query_tile, {row_to_read, dim}) = at(query_rows, {dim, row_to_read});
 }
 
+void softmax_attention::read_keys_and_values() {
+    element_values values;
+    values.dim = dim;
+    values.kv_pos = key_index(key_in_tile);
+    values.group = group;
+    values.batch = batch;
+    values.q_len = q_len;
+    values.kv_len = kv_len;
+    const auto of_key = [&](const Func &mean) { return at_step(mean, {key_in_tile}); };
+    if (!key_is_plain) {
+        at_step(key_tile, {dim, key_in_tile}) = modified(
+            variant.key_stages, values,
+            [&](const Expr &index) { return to_float(key(index, values.kv_pos, group, batch), types.has_f16c); }, key_means,
+            variant.head_dim, of_key);
+    }
+    if (!value_is_plain) {
+        at_step(value_tile, {dim, key_in_tile}) = modified(
+            variant.value_stages, values,
+            [&](const Expr &index) { return to_float(value(index, values.kv_pos, group, batch), types.has_f16c); },
+            value_means, variant.value_dim, of_key);
+    }
+}
+
+Expr softmax_attention::key_element(const Expr &index, const Expr &key_offset) const {
+    return key_is_plain ? Expr(key(index, key_index(key_offset), group, batch))
+                        : Expr(at_step(key_tile, {index, key_offset}));
+}
+
+Expr softmax_attention::value_element(const Expr &column, const Expr &key_offset) const {
+    return value_is_plain ? Expr(value(column, key_index(key_offset), group, batch))
+                          : Expr(at_step(value_tile, {column, key_offset}));
+}
+
 void softmax_attention::compute_scores() {
     head_dims = RDom(0, variant.head_dim, "head_dims");
     at_step(product, {row, key_in_group, key_group}) = 0.0f;
     at_step(product, {row, key_in_group, key_group}) +=
         at(query_tile, {row, head_dims}) *
-        key(head_dims, key_index(key_group * tile.keys_together + key_in_group), group, batch);
+        key_element(head_dims, key_group * tile.keys_together + key_in_group);
 
     keys_to_score = reachable_groups_of_keys("keys_to_score");
     const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
@@ -102,21 +203,37 @@ void softmax_attention::compute_scores() {
         Halide::select(visible(row, keys_to_mask), at_step(score, {row, keys_to_mask}), minus_infinity());
 }
 
-// Softmax of one step, relative to its own maximum.
+// Softmax of one step, relative to its own maximum; or weights that need no maximum.
 void softmax_attention::compute_weights() {
-    keys_to_compare = reachable_keys_of_tile("keys_to_compare");
-    at_step(block_max, {row}) = minus_infinity();
-    at_step(block_max, {row}) = Halide::max(at_step(block_max, {row}), at_step(score, {row, keys_to_compare}));
-
     keys_to_exponentiate = reachable_groups_of_keys("keys_to_exponentiate");
     const Expr this_key = keys_to_exponentiate.y * tile.keys_together + keys_to_exponentiate.x;
+    const Expr this_score = at_step(score, {row, this_key});
     at_step(weight, {row, key_in_tile}) = Halide::undef<float>();
-    at_step(weight, {row, this_key}) =
-        exp_of_nonpositive(at_step(score, {row, this_key}) - finite_reference(at_step(block_max, {row})));
+    if (variant.free_weight) {
+        at_step(block_max, {row}) = 0.0f;
+        at_step(weight, {row, this_key}) =
+            Halide::select(is_minus_infinity(this_score), 0.0f,
+                           variant.free_weight(values_at(row, this_key, this_score), look_up()));
+    } else {
+        keys_to_compare = reachable_keys_of_tile("keys_to_compare");
+        at_step(block_max, {row}) = minus_infinity();
+        at_step(block_max, {row}) = Halide::max(at_step(block_max, {row}), at_step(score, {row, keys_to_compare}));
+        at_step(weight, {row, this_key}) =
+            exp_of_nonpositive(this_score - finite_reference(at_step(block_max, {row})));
+    }
 
     keys_to_add = reachable_keys_of_tile("keys_to_add");
     at_step(block_sum, {row}) = 0.0f;
     at_step(block_sum, {row}) += at_step(weight, {row, keys_to_add});
+
+    if (variant.weight_factor) {
+        // A weight of 0 stays one, whatever the factor of a masked pair is.
+        const Expr plain_weight = at_step(weight, {row, this_key});
+        at_step(applied_weight, {row, key_in_tile}) = Halide::undef<float>();
+        at_step(applied_weight, {row, this_key}) =
+            Halide::select(is_positive_zero(plain_weight), 0.0f,
+                           plain_weight * variant.weight_factor(values_at(row, this_key, Expr()), look_up()));
+    }
 }
 
 // A weight of 0 does not silence a NaN or an infinity in a masked value, so mixed tiles that hold one are added up with
@@ -124,19 +241,18 @@ void softmax_attention::compute_weights() {
 void softmax_attention::weigh_values() {
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
     value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
-    const Expr magnitude =
-        Halide::reinterpret<uint32_t>(value(value_elements.x, key_index(value_elements.y), group, batch)) &
-        Expr(uint32_t(0x7fffffff));
-    value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
-    value_bits(key_block, group, batch) = Halide::max(value_bits(key_block, group, batch), magnitude);
+    const Expr magnitude = Halide::reinterpret<uint32_t>(value_element(value_elements.x, value_elements.y)) &
+                           Expr(uint32_t(0x7fffffff));
+    largest_magnitude(key_block) = Halide::cast<uint32_t>(0);
+    largest_magnitude(key_block) = Halide::max(largest_magnitude(key_block), magnitude);
 
     const auto value_at = [&](const Expr &key_offset) {
-        return value(Halide::clamp(dim, 0, variant.value_dim - 1), key_index(key_offset), group, batch);
+        return value_element(Halide::clamp(dim, 0, variant.value_dim - 1), key_offset);
     };
     keys_to_weigh = reachable_keys_of_tile("keys_to_weigh");
     keys_to_weigh.where(dim < column_slots());  // the scalar slots of the state have no columns
     at_step(weighted_values, {row, dim}) = 0.0f;
-    at_step(weighted_values, {row, dim}) += at_step(weight, {row, keys_to_weigh}) * value_at(keys_to_weigh);
+    at_step(weighted_values, {row, dim}) += weight_at(keys_to_weigh) * value_at(keys_to_weigh);
 
     // The select in `state` already skips this where it is not used, but Halide proves that from `must` alone; the last
     // condition is tested as the loop runs.
@@ -147,7 +263,7 @@ void softmax_attention::weigh_values() {
     at_step(exposed_values, {row, dim}) = 0.0f;
     at_step(exposed_values, {row, dim}) +=
         Halide::select(visible(row, keys_to_weigh_singly),
-                       at_step(weight, {row, keys_to_weigh_singly}) * value_at(keys_to_weigh_singly), 0.0f);
+                       weight_at(keys_to_weigh_singly) * value_at(keys_to_weigh_singly), 0.0f);
 }
 
 // The slots of the state are updated in order within a step, so the later ones read what the earlier ones have just
@@ -188,7 +304,8 @@ void softmax_attention::write_results() {
     }
     // Some key contributes 1, its step's maximum, to the sum, or NaN.
     const Expr nothing_visible = is_positive_zero(sum);
-    at(normaliser, {row}) = Halide::select(nothing_visible, 0.0f, factor / total);
+    at(normaliser, {row}) =
+        variant.free_weight ? Expr(1.0f) : Halide::select(nothing_visible, 0.0f, factor / total);
     at(log_of_total, {row}) =
         Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
 
@@ -198,8 +315,22 @@ void softmax_attention::write_results() {
         return f(indices);
     };
     const Expr result_row = row_index % tile.rows;
-    output(dim, head_in_group, position, group, batch) =
-        of_tile(state, {result_row, dim + tile.columns}) * of_tile(normaliser, {result_row});
+    element_values values;
+    values.dim = dim;
+    values.q_row = position;
+    values.q_pos = query_start() + position;
+    values.head = group * (variant.heads / variant.groups) + head_in_group;
+    values.batch = batch;
+    values.q_len = q_len;
+    values.kv_len = kv_len;
+    const Expr result = modified(
+        variant.output_stages, values,
+        [&](const Expr &index) {
+            return of_tile(state, {result_row, index + tile.columns}) * of_tile(normaliser, {result_row});
+        },
+        output_means, variant.value_dim,
+        [&](const Func &mean) { return mean(head_in_group, position, group, batch); });
+    output(dim, head_in_group, position, group, batch) = from_float(result, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = of_tile(log_of_total, {result_row});
 }
 
@@ -258,8 +389,17 @@ RDom softmax_attention::reachable_groups_of_keys(const char *name) const {
     return keys;
 }
 
+Expr softmax_attention::weight_at(const Expr &key_offset) const {
+    return at_step(variant.weight_factor ? applied_weight : weight, {row, key_offset});
+}
+
+// Values that are used as they are have one maximum for all tiles of queries; others exist for one of them only.
+Halide::FuncRef softmax_attention::largest_magnitude(const Expr &block) const {
+    return value_is_plain ? value_bits(block, group, batch) : at_step(value_bits, {}, block);
+}
+
 Expr softmax_attention::values_are_finite(const Expr &block) const {
-    return value_bits(block, group, batch) < Expr(uint32_t(0x7f800000));  // infinity; NaN has more bits
+    return largest_magnitude(block) < Expr(uint32_t(0x7f800000));  // infinity; NaN has more bits
 }
 
 Expr softmax_attention::position_of(const Expr &row_index) const {
@@ -287,7 +427,8 @@ pair_values softmax_attention::values_at(const Expr &row_index, const Expr &key_
                     row_index % tile.heads_per_tile,
             .batch = batch,
             .q_len = q_len,
-            .kv_len = kv_len};
+            .kv_len = kv_len,
+            .q_row = position_of(row_index)};
 }
 
 Expr softmax_attention::visible(const Expr &row_index, const Expr &key_offset) const {
@@ -304,7 +445,7 @@ tile_condition softmax_attention::classify(const Expr &block) const {
 
 tile_condition softmax_attention::classify(const value_range &keys) const {
     const int positions = tile.rows / tile.heads_per_tile;
-    const Expr first_position = query_start() + query_block * positions;
+    const Expr first_row = query_block * positions, first_position = query_start() + first_row;
     const Expr first_head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile;
     return variant.classify({.q_pos = {first_position, first_position + (positions - 1)},
                              .kv_pos = keys,
@@ -312,7 +453,8 @@ tile_condition softmax_attention::classify(const value_range &keys) const {
                              .one_head = tile.heads_per_tile == 1,
                              .batch = batch,
                              .q_len = q_len,
-                             .kv_len = kv_len},
+                             .kv_len = kv_len,
+                             .q_row = {first_row, first_row + (positions - 1)}},
                             look_up());
 }
 
@@ -323,6 +465,14 @@ value_range softmax_attention::reachable_keys(const Expr &block) const {
     const Expr first_key = block * tile.keys;
     return {bounds.has_lower_bound() ? bounds.min - first_key : Expr(0),
             bounds.has_upper_bound() ? bounds.max - first_key : Expr(tile.keys - 1)};
+}
+
+bool keys_are_plain(const variant_source &variant, const storage_types &types) {
+    return variant.key_stages.empty() && types.key == Halide::Float(32);
+}
+
+bool values_are_plain(const variant_source &variant, const storage_types &types) {
+    return variant.value_stages.empty() && types.value == Halide::Float(32);
 }
 
 bool reachable_keys_are_bounded_below(const variant_source &variant) {
@@ -338,7 +488,8 @@ bool reachable_keys_are_bounded_below(const variant_source &variant) {
                               .one_head = false,
                               .batch = unknown("batch"),
                               .q_len = unknown("q_len"),
-                              .kv_len = unknown("kv_len")},
+                              .kv_len = unknown("kv_len"),
+                              .q_row = {unknown("first_row"), unknown("last_row")}},
                              read)
                    .may;
            })

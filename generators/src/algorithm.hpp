@@ -27,6 +27,13 @@ struct tile_shape {
     int heads_per_tile = 1;  ///< divides both `rows` and heads / groups
 };
 
+/// How elements lie in memory; sums are in single precision whatever they are.
+struct storage_types {
+    Halide::Type query = Halide::Float(32), key = Halide::Float(32), value = Halide::Float(32),
+                 output = Halide::Float(32);
+    bool has_f16c = false;  ///< the target converts f16 by instructions of its own
+};
+
 /// An argument for an `input<"name">`: a table, or a number if its rank is 0.
 struct kernel_input {
     Halide::ImageParam table;
@@ -41,13 +48,17 @@ struct kernel_input {
 /// The scalars of the carried softmax state, each a slot before the value columns.
 enum state_slot : int { rescale_old, rescale_new, running_max, running_sum };
 
+/// Whether keys, or values, are used as they lie in memory.
+bool keys_are_plain(const variant_source &variant, const storage_types &types);
+bool values_are_plain(const variant_source &variant, const storage_types &types);
+
 /// Whether the mask bounds the keys that a tile of queries reaches from below, as a sliding window does.
 bool reachable_keys_are_bounded_below(const variant_source &variant);
 
 /// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
 class softmax_attention {
   public:
-    softmax_attention(const variant_source &variant, const tile_shape &tile);
+    softmax_attention(const variant_source &variant, const tile_shape &tile, const storage_types &types = {});
 
     /// In the order of kernel_description::run; the two results follow.
     std::vector<Halide::Argument> arguments() const;
@@ -55,6 +66,9 @@ class softmax_attention {
 
     variant_source variant;
     tile_shape tile;
+    storage_types types;
+    /// Rows of keys and values that are used as they lie in memory, without a tile of their own.
+    bool key_is_plain, value_is_plain;
 
     // Arguments, innermost dimension first. The query heads are split into (head in group, group).
     Halide::ImageParam query, key, value;
@@ -73,22 +87,37 @@ class softmax_attention {
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row): scaled
     Halide::Func query_tile{"query_tile"};            ///< (row, dim): the same transposed
+    Halide::Func key_tile{"key_tile"};                ///< (dim, key): as it enters the product, if not plain
+    Halide::Func value_tile{"value_tile"};            ///< (dim, key): as it is weighed, if not plain
     Halide::Func product{"product"};                  ///< (row, key in group, group of keys): scale * <query, key>
     Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask
     Halide::Func block_max{"block_max"};              ///< (row), of one step
     Halide::Func weight{"weight"};                    ///< (row, key): exp(score - block_max)
     Halide::Func block_sum{"block_sum"};              ///< (row)
+    Halide::Func applied_weight{"applied_weight"};    ///< weight * weight_factor, if there is one
     Halide::Func value_bits{"value_bits"};            ///< largest |V| of a tile of keys, as bits: are all finite?
     Halide::Func weighted_values{"weighted_values"};  ///< (row, column), of one step
     Halide::Func exposed_values{"exposed_values"};    ///< the same, where masked values are not finite
     Halide::Func state{"state"};                      ///< (row, slot): carried over the steps
     Halide::Func normaliser{"normaliser"};            ///< (row): factor of the accumulated values
     Halide::Func log_of_total{"log_of_total"};        ///< (row): natural logarithm of the denominator
-    Halide::Func output{"output"};                    ///< (column, head in group, position, group, batch)
+    Halide::Func output;                              ///< (column, head in group, position, group, batch)
     Halide::Func log_sum_exp{"log_sum_exp"};          ///< (head in group, position, group, batch)
 
+    /// Means over rows of queries (row), keys and values (key) and results (as output, without column).
+    std::vector<Halide::Func> query_means, key_means, value_means, output_means;
+    std::vector<Halide::Func> position_tables;  ///< (index, position): once for all of a call
+
   private:
+    /// One modification after another of a row whose element is `element(dim)`.
+    Halide::Expr modified(const std::vector<row_stage> &stages, const element_values &values,
+                          const function_of_dim &element, std::vector<Halide::Func> &means, int row_size,
+                          const std::function<Halide::FuncRef(const Halide::Func &)> &of_row);
+    Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
+    Halide::Expr value_element(const Halide::Expr &column, const Halide::Expr &key_offset) const;
+
     void read_queries();
+    void read_keys_and_values();
     void compute_scores();
     void compute_weights();
     void weigh_values();
@@ -109,6 +138,8 @@ class softmax_attention {
     Halide::RDom reachable_groups_of_keys(const char *name) const;
     value_range reachable_keys(const Halide::Expr &block) const;  ///< offsets within the tile
 
+    Halide::Expr weight_at(const Halide::Expr &key_offset) const;
+    Halide::FuncRef largest_magnitude(const Halide::Expr &block) const;
     Halide::Expr values_are_finite(const Halide::Expr &block) const;
     Halide::Expr position_of(const Halide::Expr &row_index) const;
     Halide::Expr key_index(const Halide::Expr &key_offset) const;  ///< never outside of key and value

@@ -43,6 +43,49 @@ Expr exp_of_nonpositive(const Expr &x) {
     return Halide::select(strict_less(x, -44.0f), 0.0f, power * power_of_two);
 }
 
+Expr to_float(const Expr &stored, bool has_f16c) {
+    if (stored.type() == Halide::Float(32)) return stored;
+    const bool is_f16 = stored.type() == Halide::Float(16);
+    if (is_f16 && has_f16c) return Halide::cast<float>(stored);
+    const Expr bits = Halide::cast<uint32_t>(Halide::reinterpret<uint16_t>(stored));
+    if (!is_f16) return Halide::reinterpret<float>(bits << 16);
+    // The exponent's bias grows from 15 to 127 by a multiplication, which makes subnormal numbers right, too.
+    const Expr magnitude = bits & Expr(uint32_t(0x7fff));
+    const Expr number = Halide::reinterpret<uint32_t>(Halide::reinterpret<float>(magnitude << 13) * 0x1p112f);
+    const Expr not_finite = (magnitude << 13) | Expr(uint32_t(0x7f800000));
+    const Expr sign = (bits & Expr(uint32_t(0x8000))) << 16;
+    return Halide::reinterpret<float>(sign |
+                                      Halide::select(magnitude >= Expr(uint32_t(0x7c00)), not_finite, number));
+}
+
+Expr from_float(const Expr &value, const Halide::Type &type, bool has_f16c) {
+    if (type == Halide::Float(32)) return value;
+    const bool is_f16 = type == Halide::Float(16);
+    if (is_f16 && has_f16c) return Halide::cast(type, value);
+    const auto word = [](uint32_t number) { return Expr(number); };
+    const Expr bits = Halide::reinterpret<uint32_t>(value), magnitude = bits & word(0x7fffffff);
+    const Expr is_nan = magnitude > word(0x7f800000);
+    const auto rounded = [&](const Expr &from, int count) {
+        return (from + word((1u << (count - 1)) - 1) + ((from >> count) & 1)) >> count;
+    };
+    Expr result;
+    if (is_f16) {
+        // Adding 1/2 to a number below the smallest normal one leaves its rounded multiple of 2^-24 in the low bits.
+        const Expr small = Halide::reinterpret<uint32_t>(Halide::Internal::Call::make(
+                               Halide::Float(32), Halide::Internal::Call::strict_add,
+                               {Halide::reinterpret<float>(magnitude), Expr(0.5f)},
+                               Halide::Internal::Call::PureIntrinsic)) -
+                           word(0x3f000000);
+        const Expr normal = rounded(magnitude - word(0x38000000), 13);
+        const Expr number = Halide::select(magnitude < word(0x38800000), small, normal);
+        result = Halide::select(is_nan, word(0x7e00), magnitude >= word(0x477ff000), word(0x7c00), number) |
+                 ((bits >> 16) & word(0x8000));
+    } else {
+        result = Halide::select(is_nan, (bits >> 16) | word(0x40), rounded(bits, 16));
+    }
+    return Halide::reinterpret(type, Halide::cast<uint16_t>(result));
+}
+
 Expr minus_infinity() {
     return Halide::Internal::make_const(Halide::Float(32), -std::numeric_limits<double>::infinity());
 }

@@ -13,6 +13,13 @@ namespace heed::generators {
 /// processors.
 Halide::Expr exp_of_nonpositive(const Halide::Expr &x);
 
+/// An element as it lies in memory, as a float. `has_f16c`: the target converts f16 by instructions of its own. NaN
+/// stays NaN, which Halide's conversions do not promise.
+Halide::Expr to_float(const Halide::Expr &stored, bool has_f16c);
+
+/// A float as it is stored, rounded to nearest, ties to even.
+Halide::Expr from_float(const Halide::Expr &value, const Halide::Type &type, bool has_f16c);
+
 /// -inf.
 Halide::Expr minus_infinity();
 

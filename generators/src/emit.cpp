@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "emit.hpp"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 
-#include "algorithm.hpp"
 #include "schedule_cpu_prefill.hpp"
 
 namespace heed::generators {
@@ -37,25 +37,68 @@ std::string banner(const generator_library &library) {
 
 std::string cpp_type(const Halide::Type &type) { return type.is_float() ? "float" : "std::int32_t"; }
 
+const std::map<std::string, Halide::Type> &types_by_name() {
+    static const std::map<std::string, Halide::Type> types{
+        {"f32", Halide::Float(32)}, {"f16", Halide::Float(16)}, {"bf16", Halide::BFloat(16)}};
+    return types;
+}
+
+std::string name_of(const Halide::Type &type) {
+    for (const auto &[name, candidate] : types_by_name()) {
+        if (candidate == type) return name;
+    }
+    throw std::invalid_argument("no tensor has elements of this type");
+}
+
+/// "f16" for all tensors, or four names: "f32:f16:f16:f32" for query, key, value and output.
+storage_types parse_types(const std::string &text) {
+    std::vector<Halide::Type> types;
+    std::istringstream in(text);
+    for (std::string name; std::getline(in, name, ':');) {
+        const auto found = types_by_name().find(name);
+        if (found == types_by_name().end()) throw std::invalid_argument("'" + name + "' is not the type of a tensor");
+        types.push_back(found->second);
+    }
+    if (types.size() == 1) types.resize(4, types.front());
+    if (types.size() != 4) throw std::invalid_argument("'" + text + "' is neither one type nor four");
+    return {types[0], types[1], types[2], types[3]};
+}
+
+struct compiled_pipeline {
+    std::vector<Halide::Func> results;
+    std::vector<Halide::Argument> arguments;
+};
+
+compiled_pipeline make_pipeline(const variant_source &variant, const kernel_plan &plan) {
+    const prefill_tiles tiles = prefill_tiles_for(variant, plan.isa, plan.types);
+    storage_types types = plan.types;
+    types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
+    softmax_attention attention(variant, tiles.tile, types);
+    schedule_cpu_prefill(attention, tiles.registers);
+    return {attention.results(), attention.arguments()};
+}
+
 }  // namespace
 
-kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const std::string &target) {
-    if (!Target::validate_target_string(target)) throw std::invalid_argument("'" + target + "' is not a Halide target");
+kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice) {
+    if (!Target::validate_target_string(choice.target)) {
+        throw std::invalid_argument("'" + choice.target + "' is not a Halide target");
+    }
     kernel_plan plan;
-    plan.target = Target(target);
+    plan.target = Target(choice.target);
     plan.isa = prefill_isa(plan.target);
-    plan.name = variant.name + "_forward_prefill_f32_" + plan.isa;
+    plan.pass = choice.pass;
+    plan.types = parse_types(choice.dtype);
+    plan.name = variant.name + "_" + choice.pass + "_prefill_" + choice.dtype + "_" + plan.isa;
+    std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
     return plan;
 }
 
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &directory,
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base,
                  const std::vector<std::string> &also) {
-    const prefill_tiles tiles = prefill_tiles_for(variant, plan.isa);
-    softmax_attention attention(variant, tiles.tile);
-    schedule_cpu_prefill(attention, tiles.registers);
+    const compiled_pipeline pipeline = make_pipeline(variant, plan);
 
-    const std::string base = directory + "/" + plan.name;
     std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::object, base + ".o"}};
     for (const std::string &kind : also) {
         if (kind == "stmt") files[Halide::OutputFileType::stmt] = base + ".stmt";
@@ -66,7 +109,7 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
                               .with_feature(Target::UserContext)
                               .with_feature(Target::LargeBuffers)
                               .with_feature(Target::NoBoundsQuery);
-    Halide::Pipeline(attention.results()).compile_to(files, attention.arguments(), plan.symbol, target);
+    Halide::Pipeline(pipeline.results).compile_to(files, pipeline.arguments, plan.symbol, target);
 }
 
 std::string header_text(const generator_library &library) {
@@ -100,7 +143,7 @@ std::string header_text(const generator_library &library) {
     return out.str();
 }
 
-std::string table_text(const generator_library &library, const std::vector<std::string> &targets) {
+std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices) {
     std::ostringstream out;
     out << banner(library) << "#include <heed/describe.hpp>\n\n#include " << quoted(library.variants_header)
         << "\n\nextern \"C\" {\n";
@@ -109,14 +152,16 @@ std::string table_text(const generator_library &library, const std::vector<std::
         lists << "constexpr heed::kernel_description kernels_of_" << variant.name << "[] = {\n";
         // The best level first: that is the order in which a call looks for one that the CPU has.
         for (const std::string &isa : prefill_isas()) {
-            for (const std::string &target : targets) {
-                const kernel_plan plan = plan_kernel(library, variant, target);
+            for (const kernel_choice &choice : choices) {
+                const kernel_plan plan = plan_kernel(library, variant, choice);
                 if (plan.isa != isa) continue;
-                const tile_shape tile = prefill_tiles_for(variant, isa).tile;
+                const tile_shape tile = prefill_tiles_for(variant, isa, plan.types).tile;
                 out << "int " << plan.symbol << "_argv(void **);\n";
-                lists << "    {" << quoted(plan.name) << ", \"forward\", \"prefill\", " << quoted(isa)
-                      << ", heed::data_type::f32, " << tile.rows << ", " << tile.keys << ", " << tile.heads_per_tile
-                      << ", " << plan.symbol << "_argv},\n";
+                const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
+                lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", \"prefill\", " << quoted(isa)
+                      << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
+                      << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << tile.rows << ", "
+                      << tile.keys << ", " << tile.heads_per_tile << ", " << plan.symbol << "_argv},\n";
             }
         }
         lists << "};\n";

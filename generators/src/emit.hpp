@@ -8,24 +8,32 @@
 #include <string>
 #include <vector>
 
+#include "algorithm.hpp"
+
 namespace heed::generators {
+
+/// What heed_add_kernels was asked for: one of PASSES, of DTYPES and of TARGETS. All variants have the same choices.
+struct kernel_choice {
+    std::string pass, dtype, target;
+};
 
 /// One kernel to be: an entry of the list that emission and table share.
 struct kernel_plan {
     std::string name;    ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     std::string symbol;  ///< heed_<library>_<name>
-    std::string isa;
+    std::string isa, pass;
+    storage_types types;
     Halide::Target target;
 };
 
-/// The plan for one Halide target string. Throws std::invalid_argument if no schedule serves it.
-kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const std::string &target);
+/// Throws std::invalid_argument if there is no such target, no schedule for it, or no such type.
+kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice);
 
-/// Writes <directory>/<name>.o and, as asked, .stmt and .s beside it.
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &directory,
+/// Writes <base>.o and, as asked, .stmt and .s beside it.
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base,
                  const std::vector<std::string> &also);
 
 std::string header_text(const generator_library &library);
-std::string table_text(const generator_library &library, const std::vector<std::string> &targets);
+std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices);
 
 }  // namespace heed::generators

@@ -66,6 +66,64 @@ Expr exp(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Hali
 
 Expr log(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::log(a)); }
 
+namespace {
+
+// Polynomials of sin(2 pi t) / t and cos(2 pi t) in t^2 for |t| <= 1/8 turn, by Chebyshev interpolation; absolute error
+// below 1e-7.
+Expr polynomial(const Expr &x, std::initializer_list<float> from_the_highest) {
+    Expr sum = 0.0f;
+    for (const float coefficient : from_the_highest) sum = sum * x + coefficient;
+    return sum;
+}
+
+Expr sine_of_eighth(const Expr &t) {
+    return t * polynomial(t * t, {4.147289122e+01f, -7.669786816e+01f, 8.160520473e+01f, -4.134170215e+01f, 6.283185307e+00f});
+}
+
+Expr cosine_of_eighth(const Expr &t) {
+    return polynomial(t * t, {-2.612225614e+01f, 6.024055762e+01f, -8.545679509e+01f, 6.493939398e+01f, -1.973920880e+01f, 1.000000000e+00f});
+}
+
+// The fraction of a turn in [-1/2, 1/2].
+Expr fraction_of_turn(const Expr &position, const Expr &turns) {
+    const Expr all = Halide::cast<double>(position) * Halide::cast<double>(turns);
+    return Halide::cast<float>(all - Halide::round(all));
+}
+
+// sin(2 pi (t + quarters / 4)): by the quarter turn that is nearest.
+Expr sine_of_turn(const Expr &t, int quarters) {
+    const Expr nearest = Halide::round(t * 4.0f);
+    const Expr rest = t - nearest * 0.25f;
+    const Expr quarter = (Halide::cast<int>(nearest) + quarters) & 3;
+    const Expr magnitude = Halide::select((quarter & 1) == 0, sine_of_eighth(rest), cosine_of_eighth(rest));
+    return Halide::select((quarter & 2) == 0, magnitude, -magnitude);
+}
+
+}  // namespace
+
+Expr cos(tag, const Expr &a) { return Halide::cos(a); }
+
+Expr sin(tag, const Expr &a) { return Halide::sin(a); }
+
+Expr cos_of_turns(tag, const Expr &position, const Expr &turns) {
+    return sine_of_turn(fraction_of_turn(position, turns), 1);
+}
+
+Expr sin_of_turns(tag, const Expr &position, const Expr &turns) {
+    return sine_of_turn(fraction_of_turn(position, turns), 0);
+}
+
+Expr uniform_random(tag, const Expr &seed, const Expr &batch, const Expr &head, const Expr &row, const Expr &key) {
+    const auto word = [](const Expr &a) { return Halide::cast<uint32_t>(a); };
+    const auto words = detail::philox<Expr>({word(key >> 2), word(row), word(head), word(batch)},
+                                            {word(seed), Expr(uint32_t(0))}, [](const Expr &a, const Expr &b) {
+                                                return Halide::cast<uint32_t>((Halide::cast<uint64_t>(a) * b) >> 32);
+                                            });
+    const Expr which = key & 3;
+    const Expr chosen = Halide::select(which == 0, words[0], which == 1, words[1], which == 2, words[2], words[3]);
+    return Halide::cast<float>(chosen >> 8) * 0x1p-24f;
+}
+
 // Comparisons of real numbers are strict: false if one is NaN.
 Expr is_less(tag, const Expr &a, const Expr &b) { return a.type().is_float() ? strict(Call::strict_lt, a, b) : a < b; }
 

@@ -20,6 +20,12 @@ Halide::Expr detail::halide_constant(std::int64_t value) {
     return static_cast<int>(value);
 }
 
+Halide::Expr detail::constant_table(const std::vector<double> &numbers, const Halide::Expr &index) {
+    Halide::Buffer<double> table(static_cast<int>(numbers.size()));
+    for (int i = 0; i < table.width(); ++i) table(i) = numbers[static_cast<std::size_t>(i)];
+    return table(Halide::clamp(index, 0, table.width() - 1));
+}
+
 namespace {
 
 void write_file(const std::string &path, const std::string &text) {
@@ -40,22 +46,33 @@ int run_generator(const generator_library &library, int argc, char **argv) {
     CLI::App app("Writes the kernels of " + library.name + ". heed_add_kernels calls it.");
     app.require_subcommand(1);
     std::string variant, output;
-    std::vector<std::string> targets, also;
+    kernel_choice choice;
+    std::vector<std::string> passes, dtypes, targets, also;
 
     CLI::App *kernel = app.add_subcommand("kernel", "Compile the kernel of one variant for one target");
     kernel->add_option("--variant", variant)->required();
-    kernel->add_option("--target", targets, "Halide target")->required()->expected(1);
-    kernel->add_option("--output", output, "Folder")->required();
+    kernel->add_option("--pass", choice.pass)->required();
+    kernel->add_option("--dtype", choice.dtype)->required();
+    kernel->add_option("--target", choice.target, "Halide target")->required();
+    kernel->add_option("--output", output, "Path of the files without their endings")->required();
     kernel->add_option("--emit", also, "Also write: stmt, assembly")->check(CLI::IsMember({"stmt", "assembly"}));
     kernel->callback([&] {
         const variant_source &source = find_variant(library, variant);
-        emit_kernel(source, plan_kernel(library, source, targets.front()), output, also);
+        emit_kernel(source, plan_kernel(library, source, choice), output, also);
     });
 
     CLI::App *table = app.add_subcommand("table", "Write the source of the kernel table");
+    table->add_option("--passes", passes)->required();
+    table->add_option("--dtypes", dtypes)->required();
     table->add_option("--targets", targets, "Halide targets")->required();
     table->add_option("--output", output, "File")->required();
-    table->callback([&] { write_file(output, table_text(library, targets)); });
+    table->callback([&] {
+        std::vector<kernel_choice> choices;
+        for (const std::string &pass : passes)
+            for (const std::string &dtype : dtypes)
+                for (const std::string &target : targets) choices.push_back({pass, dtype, target});
+        write_file(output, table_text(library, choices));
+    });
 
     CLI::App *header = app.add_subcommand("header", "Write the header that calls the kernels");
     header->add_option("--output", output, "File")->required();

@@ -29,7 +29,7 @@ std::string prefill_isa(const Target &target) {
                                 "x86-64-linux-avx2-fma, x86-64-linux");
 }
 
-prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa) {
+prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa, const storage_types &types) {
     // Accumulators of a register tile, with their operands, fill the vector registers: 32 with AVX-512, else 16. Scores
     // and weights of a tile stay in the first cache or just above it. Where a mask leaves few keys to each tile,
     // narrower tiles reach over fewer keys that most of their rows do not see. Dense, 8 heads x 64, 4096 tokens, one
@@ -44,7 +44,8 @@ prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string
         tiles.tile.keys_together = tiles.tile.columns = narrow ? 8 : 4;
     } else {
         tiles.registers = {.lanes = isa == "avx2" ? 8 : 4, .query_vectors = 3};
-        tiles.tile.rows = 48;
+        // What is done to keys and values as they are loaded is shared by all rows of a tile.
+        tiles.tile.rows = keys_are_plain(variant, types) && values_are_plain(variant, types) ? 48 : 96;
         tiles.tile.keys = 128;
         tiles.tile.keys_together = tiles.tile.columns = 4;
     }
@@ -65,6 +66,19 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     const auto one_tile = [&](Func f) { return one_task(f).bound_extent(a.key_block, 1); };
 
     Var task("task"), query_block("qb"), head_block("hb"), row_outer("row_outer");
+
+    // The elements of a row, vector by vector without a loop, so that each knows which part of the row it is.
+    const auto unroll_row = [&](Func f, int row_size) {
+        Var vector("vector");
+        const int width = std::min(lanes, row_size);
+        f.split(a.dim, vector, a.dim, width, TailStrategy::GuardWithIf).vectorize(a.dim);
+        if (row_size <= 16 * lanes) f.bound_extent(a.dim, row_size).unroll(vector);
+    };
+    const auto sum_in_lanes = [&](Func mean, int row_size) {
+        if (row_size % lanes != 0) return;
+        const RVar dims = mean.rvars(0)[0];
+        mean.update().atomic().vectorize(dims, lanes);
+    };
 
     // One task is one tile of queries of one group of heads; both results of a task come from one state.
     for (Func result : {a.output, a.log_sum_exp}) {
@@ -129,17 +143,23 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .unroll(a.key_in_group);
 
     a.block_max.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
-    a.block_max.update()
-        .split(a.row, row_outer, a.row, register_rows)
-        .reorder(a.row, a.keys_to_compare, row_outer)
-        .vectorize(a.row, lanes)
-        .unroll(a.row);
-    a.weight.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, key_storage);
-    a.weight.update()
-        .split(a.row, row_outer, a.row, lanes)
-        .reorder(a.row, a.keys_to_exponentiate.x, a.keys_to_exponentiate.y, row_outer)
-        .vectorize(a.row, lanes)
-        .unroll(a.keys_to_exponentiate.x);
+    if (a.block_max.has_update_definition()) {
+        a.block_max.update()
+            .split(a.row, row_outer, a.row, register_rows)
+            .reorder(a.row, a.keys_to_compare, row_outer)
+            .vectorize(a.row, lanes)
+            .unroll(a.row);
+    }
+    for (Func weight : {a.weight, a.applied_weight}) {
+        if (!weight.defined()) continue;
+        weight.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).bound_storage(a.key_in_tile, key_storage);
+        weight.update()
+            .split(a.row, row_outer, a.row, lanes)
+            .reorder(a.row, a.keys_to_exponentiate.x, a.keys_to_exponentiate.y, row_outer)
+            .vectorize(a.row, lanes)
+            .unroll(a.keys_to_exponentiate.x);
+        one_tile(weight);
+    }
     a.block_sum.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
     a.block_sum.update()
         .split(a.row, row_outer, a.row, register_rows)
@@ -150,7 +170,11 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     RVar value_lane("value_lane"), value_outer("value_outer");
     Var lane("lane");
     // Once for all tiles of queries: reads V once more, in one thread per group, where the mask is not plain.
-    a.value_bits.compute_at(a.output, a.group);
+    if (a.value_is_plain) {
+        a.value_bits.compute_at(a.output, a.group);
+    } else {
+        one_tile(a.value_bits.compute_at(a.state, step));
+    }
     Func lane_bits =
         a.value_bits.update().split(a.value_elements.x, value_outer, value_lane, lanes).rfactor(value_lane, lane);
     lane_bits.compute_at(a.value_bits, a.key_block).vectorize(lane, lanes).update().vectorize(lane, lanes);
@@ -172,7 +196,35 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .unroll(a.row)
         .unroll(a.dim);
 
-    for (Func f : {a.score, a.block_max, a.weight, a.block_sum}) one_tile(f);
+    for (Func f : {a.score, a.block_max, a.block_sum}) one_tile(f);
+
+    // Rows of keys and values that are not used as they lie in memory, once for each tile.
+    const auto keep_tile = [&](Func tile, const std::vector<Func> &means, int row_size) {
+        if (!tile.defined()) return;
+        one_tile(tile);
+        unroll_row(tile, row_size);
+        for (Func mean : means) {
+            one_tile(mean.compute_at(tile, a.key_in_tile));
+            sum_in_lanes(mean, row_size);
+        }
+    };
+    // Keys are needed a few at a time; so many stay in the first cache.
+    if (!a.key_is_plain) a.key_tile.compute_at(a.score, a.keys_to_score.y);
+    if (!a.value_is_plain) a.value_tile.compute_at(a.state, step).bound_storage(a.key_in_tile, key_storage);
+    keep_tile(a.key_tile, a.key_means, head_dim);
+    keep_tile(a.value_tile, a.value_means, value_dim);
+    for (Func mean : a.query_means) {
+        one_task(mean.compute_at(a.query_tile, a.rows_to_read.y));
+        sum_in_lanes(mean, head_dim);
+    }
+    for (Func mean : a.output_means) mean.compute_at(a.output, a.position);
+    Var position_chunk("position_chunk"), table_position = Var("any_position");
+    for (Func table : a.position_tables) {
+        table.compute_root()
+            .split(table_position, position_chunk, table_position, 64, TailStrategy::GuardWithIf)
+            .parallel(position_chunk)
+            .vectorize(a.dim, lanes, TailStrategy::GuardWithIf);
+    }
 }
 
 }  // namespace heed::generators

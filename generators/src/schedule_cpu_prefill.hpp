@@ -24,7 +24,7 @@ const std::vector<std::string> &prefill_isas();
 /// The instruction set that a target belongs to. Throws std::invalid_argument if none does.
 std::string prefill_isa(const Halide::Target &target);
 
-prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa);
+prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa, const storage_types &types);
 
 void schedule_cpu_prefill(softmax_attention &attention, const register_tile &registers);
 

@@ -66,7 +66,7 @@ class timed_problem {
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
           problem_(
-              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, 1, options.constants})),
+              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, {}, 1, options.constants})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes())) {
@@ -261,7 +261,7 @@ samples time_tiny_calls(const variant_description &variant, const kernel_descrip
                         const bench_options &options) {
     constexpr int warm_up_calls = 1000, calls_per_round = 5000;
     const problem tiny = make_problem(
-        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, 1, options.constants});
+        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, {}, 1, options.constants});
     const results into = make_results(tiny, arrangement::row_major);
     const prepared_call call(tiny, into, kernel, threads, false);
     for (int i = 0; i < warm_up_calls; ++i) call();

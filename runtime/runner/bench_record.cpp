@@ -22,7 +22,7 @@ json fields(const bench_record &record) {
                 {"pass", record.kernel->pass},
                 {"schedule", record.kernel->schedule},
                 {"isa", record.kernel->isa},
-                {"dtype", name_of(record.kernel->type)},
+                {"dtype", types_text(record.kernel->types)},
                 {"batch", record.sizes.batch},
                 {"heads", record.variant->heads},
                 {"groups", record.variant->groups},

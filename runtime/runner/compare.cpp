@@ -23,6 +23,11 @@ double error_of(double actual, double expected, double unit) {
     return unit > 0.0 ? std::fabs(actual - expected) / unit : std::numeric_limits<double>::infinity();
 }
 
+// Half a unit in the last place, relative.
+double rounding_of(data_type type) {
+    return type == data_type::f16 ? 0x1p-11 : type == data_type::bf16 ? 0x1p-8 : 0.0;
+}
+
 std::string check_tensor(const tensor &written, const char *name) {
     std::vector<bool> inside(written.all_count(), false);
     const auto &[extents, strides] = written.shape;
@@ -63,7 +68,8 @@ comparison compare(const problem &of, const results &actual, const expectation &
     for (std::size_t r = 0; r < expected.rows.size(); ++r) {
         const row_address &address = expected.rows[r];
         const bool sees_nan = r < not_a_number.size() && not_a_number[r];
-        const double allowed = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]);
+        const double from_sums = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]);
+        const double allowed = from_sums + rounding_of(of.types.output);
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);
         for (int d = 0; d < columns; ++d) {
@@ -80,9 +86,9 @@ comparison compare(const problem &of, const results &actual, const expectation &
         const double lse = sees_nan ? std::nan("") : expected.log_sum_exp[r];
         const float actual_lse = *actual.log_sum_exp.row(address.batch, address.head, address.row);
         const double error = error_of(actual_lse, lse, std::isfinite(lse) ? std::max(1.0, std::fabs(lse)) : 0.0);
-        note(error, allowed, result.log_sum_exp_error, [&] {
+        note(error, from_sums, result.log_sum_exp_error, [&] {
             return fmt::format("log_sum_exp[{}] is {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",
-                               index_text(address), actual_lse, lse, error, allowed);
+                               index_text(address), actual_lse, lse, error, from_sums);
         });
     }
     return result;

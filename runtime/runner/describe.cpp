@@ -2,6 +2,8 @@
 #include "describe.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <fmt/ranges.h>
 
 #include <sstream>
@@ -41,16 +43,22 @@ std::string extent_text(const variant_description &variant, int input, int dimen
 
 }  // namespace
 
-const char *name_of(data_type type) { return type == data_type::f32 ? "f32" : "i32"; }
-
 std::vector<argument_text> arguments_of(const variant_description &variant) {
     const auto number = [](int value) { return fmt::format("{}", value); };
-    const std::string type = variant.kernel_count > 0 ? name_of(variant.kernels[0].type) : "f32";
+    // "f32 or f16" where there are kernels for both.
+    const auto types_of = [&](data_type tensor_types::*tensor) {
+        std::vector<std::string> names;
+        for (int i = 0; i < variant.kernel_count; ++i) {
+            const std::string name = name_of(variant.kernels[i].types.*tensor);
+            if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        }
+        return names.empty() ? "f32" : fmt::format("{}", fmt::join(names, " or "));
+    };
     std::vector<argument_text> result{
-        {"query", type, {"batch", number(variant.heads), "q_len", number(variant.head_dim)}, "in"},
-        {"key", type, {"batch", number(variant.groups), "kv_len", number(variant.head_dim)}, "in"},
-        {"value", type, {"batch", number(variant.groups), "kv_len", number(variant.value_dim)}, "in"},
-        {"output", type, {"batch", number(variant.heads), "q_len", number(variant.value_dim)}, "out"}};
+        {"query", types_of(&tensor_types::query), {"batch", number(variant.heads), "q_len", number(variant.head_dim)}, "in"},
+        {"key", types_of(&tensor_types::key), {"batch", number(variant.groups), "kv_len", number(variant.head_dim)}, "in"},
+        {"value", types_of(&tensor_types::value), {"batch", number(variant.groups), "kv_len", number(variant.value_dim)}, "in"},
+        {"output", types_of(&tensor_types::output), {"batch", number(variant.heads), "q_len", number(variant.value_dim)}, "out"}};
     for (int i = 0; i < variant.input_count; ++i) {
         argument_text input{variant.inputs[i].name, name_of(variant.inputs[i].type), {}, "in"};
         for (int d = 0; d < variant.inputs[i].rank; ++d) input.shape.push_back(extent_text(variant, i, d));
@@ -58,6 +66,13 @@ std::vector<argument_text> arguments_of(const variant_description &variant) {
     }
     result.push_back({"log_sum_exp", "f32", {"batch", number(variant.heads), "q_len"}, "out, optional"});
     return result;
+}
+
+std::string types_text(const tensor_types &types) {
+    return types == tensor_types(types.query)
+               ? name_of(types.query)
+               : fmt::format("{}:{}:{}:{}", name_of(types.query), name_of(types.key), name_of(types.value),
+                             name_of(types.output));
 }
 
 std::string shape_text(const argument_text &argument) {

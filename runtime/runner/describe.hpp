@@ -10,7 +10,8 @@
 
 namespace heed::runner {
 
-const char *name_of(data_type type);
+/// "f32", or "f32:f16:f16:f32" for query, key, value and output, as DTYPES of heed_add_kernels has it.
+std::string types_text(const tensor_types &types);
 
 /// One argument of a call: "query", "f32", {"batch", "8", "q_len", "64"}.
 struct argument_text {

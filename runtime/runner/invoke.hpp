@@ -12,20 +12,27 @@
 
 namespace heed::runner {
 
+/// Whether calls of the variant can be asked for log_sum_exp.
+bool has_log_sum_exp(const variant_description &variant);
+
 /// Whether this machine can run the kernel.
 bool runs_here(const kernel_description &kernel);
 
 /// A call with all its arguments, to be made any number of times.
 class prepared_call {
   public:
-    /// `of` and `into` must outlive the calls. `log_sum_exp` says whether the kernel is asked for it.
+    /// `of` and `into` must outlive the calls. Tensors of the kernel's other types than f32 are copies with the same
+    /// layout. `log_sum_exp` says whether the kernel is asked for it, where the variant has it.
     prepared_call(const problem &of, const results &into, const kernel_description &kernel, int threads,
                   bool log_sum_exp = true);
     ~prepared_call();
     prepared_call(prepared_call &&) noexcept;
 
-    /// Throws the runtime's errors.
+    /// Throws the runtime's errors. Results of other types than f32 stay in memory of the call's own.
     void operator()() const;
+
+    /// Brings such results to where the call was told to put them.
+    void fetch_results() const;
 
   private:
     struct arguments;

@@ -29,7 +29,7 @@ json variant_record(const variant_description &variant) {
                            {"pass", kernel.pass},
                            {"schedule", kernel.schedule},
                            {"isa", kernel.isa},
-                           {"dtype", name_of(kernel.type)},
+                           {"dtype", types_text(kernel.types)},
                            {"query_tile", kernel.query_tile},
                            {"key_tile", kernel.key_tile},
                            {"runs_here", runs_here(kernel)}});

@@ -34,6 +34,18 @@ std::vector<double> rows_in_double(const tensor &from, std::int64_t batch, std::
     return result;
 }
 
+using row_change = void (*)(const call_sizes &, const row_position &, double *row, const input_reader &);
+
+// All rows of a head as they take part in the computation.
+std::vector<double> changed_rows(const problem &of, const tensor &from, std::int64_t batch, std::int64_t head,
+                                 row_change change) {
+    std::vector<double> rows = rows_in_double(from, batch, head);
+    const std::int64_t length = from.shape.extents[2], dim = from.shape.extents[3];
+    for (std::int64_t i = 0; change != nullptr && i < length; ++i)
+        change(of.sizes, {batch, head, i}, rows.data() + i * dim, of.inputs.reader());
+    return rows;
+}
+
 // The rows that share one head of keys and values: [first, last) of the expectation's rows.
 struct row_group {
     std::size_t first, last;
@@ -44,8 +56,8 @@ class group_oracle {
     group_oracle(const problem &of, const row_address &any)
         : of_(of),
           group_(any.head / of.heads_per_group()),
-          keys_(rows_in_double(of.key, any.batch, group_)),
-          values_(rows_in_double(of.value, any.batch, group_)),
+          keys_(changed_rows(of, of.key, any.batch, group_, of.variant->readings.modify_key)),
+          values_(changed_rows(of, of.value, any.batch, group_, of.variant->readings.modify_value)),
           start_(of.variant->readings.query_start(of.sizes, any.batch, of.inputs.reader())) {
         const int dim = of.variant->head_dim;
         for (std::int64_t key = 0; key < of.sizes.kv_len; ++key) {
@@ -62,6 +74,9 @@ class group_oracle {
         scores_.clear();
         const float *query = of_.query.row(address.batch, address.head, address.row);
         query_.assign(query, query + variant.head_dim);
+        const row_position place{address.batch, address.head, address.row};
+        const variant_readings &readings = variant.readings;
+        if (readings.modify_query != nullptr) readings.modify_query(of_.sizes, place, query_.data(), reader);
 
         // A product of random signs is about this times the norm of the key; so are its partial sums.
         const double typical = variant.scale * std::sqrt(dot(query_.data(), query_.data(), variant.head_dim) /
@@ -83,6 +98,7 @@ class group_oracle {
         double *values = result.values.data() + index * static_cast<std::size_t>(variant.value_dim);
         std::fill_n(values, variant.value_dim, 0.0);
         if (visible_.empty()) {
+            if (readings.modify_output != nullptr) readings.modify_output(of_.sizes, place, values, reader);
             result.log_sum_exp[index] = -infinity;
             result.score_magnitude[index] = 0.0;
             return;
@@ -94,18 +110,25 @@ class group_oracle {
             denominator = std::exp(sink - largest);
         }
         if (not_a_number) largest = std::numeric_limits<double>::quiet_NaN();
+        const bool is_softmax = readings.weight_of_score == nullptr;
         double magnitude = 0.0;
         for (std::size_t i = 0; i < visible_.size(); ++i) {
             // A score of -inf is a weight of 0, also where no score is larger.
-            const double weight = scores_[i] == -infinity ? 0.0 : std::exp(scores_[i] - largest);
+            const pair_position pair{address.batch, address.head, start_ + address.row, visible_[i].key};
+            double weight = scores_[i] == -infinity ? 0.0
+                            : is_softmax ? std::exp(scores_[i] - largest)
+                                         : readings.weight_of_score(of_.sizes, pair, scores_[i], reader);
             denominator += weight;
             magnitude += weight > 0.0 ? weight * visible_[i].magnitude : 0.0;
+            if (readings.weight_factor != nullptr && weight != 0.0)
+                weight *= readings.weight_factor(of_.sizes, pair, reader);
             const double *row = values_.data() + visible_[i].key * variant.value_dim;
             for (int d = 0; d < variant.value_dim; ++d) values[d] += weight * row[d];
         }
-        for (int d = 0; d < variant.value_dim; ++d) values[d] /= denominator;
+        for (int d = 0; is_softmax && d < variant.value_dim; ++d) values[d] /= denominator;
+        if (readings.modify_output != nullptr) readings.modify_output(of_.sizes, place, values, reader);
         result.log_sum_exp[index] = std::log(denominator) + largest;
-        result.score_magnitude[index] = magnitude / denominator;
+        result.score_magnitude[index] = denominator > 0.0 ? magnitude / denominator : 0.0;
     }
 
   private:

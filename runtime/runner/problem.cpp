@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "problem.hpp"
 
+#include <heed/float16.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -41,6 +43,18 @@ void fill_far_scores(const problem &of, std::uint64_t seed) {
     }
 }
 
+void round_to(const tensor &target, data_type type) {
+    if (type == data_type::f32) return;
+    const auto &extents = target.shape.extents;
+    for (std::int64_t b = 0; b < extents[0]; ++b)
+        for (std::int64_t h = 0; h < extents[1]; ++h)
+            for (std::int64_t i = 0; i < extents[2]; ++i)
+                for (std::int64_t d = 0; d < extents[3]; ++d) {
+                    float &value = target.row(b, h, i)[d];
+                    value = type == data_type::f16 ? float{float16(value)} : float{bfloat16(value)};
+                }
+}
+
 // Rows of one buffer: the parts side by side, each (batch, heads, length, dim) with the buffer's strides.
 void pack(std::initializer_list<tensor *> parts) {
     std::int64_t row_width = 0;
@@ -71,7 +85,8 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
                    make_tensor({sizes.batch, variant.heads, sizes.q_len, variant.head_dim}, query_how, gap),
                    make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.head_dim}, key_how, gap),
                    make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.value_dim}, key_how, gap),
-                   input_tables(variant, sizes, options.fill, options.seed + 3, options.constants)};
+                   input_tables(variant, sizes, options.fill, options.seed + 3, options.constants),
+                   options.types};
     if (options.how == arrangement::packed) {
         if (sizes.q_len == sizes.kv_len) {
             pack({&result.query, &result.key, &result.value});
@@ -83,6 +98,9 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
     fill_normal(result.key, 1.0f, options.seed + 1);
     fill_normal(result.value, 1.0f, options.seed + 2);
     if (options.scores == score_kind::far) fill_far_scores(result, options.seed);
+    round_to(result.query, options.types.query);
+    round_to(result.key, options.types.key);
+    round_to(result.value, options.types.value);
     return result;
 }
 

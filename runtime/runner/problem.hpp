@@ -25,6 +25,7 @@ struct problem {
     call_sizes sizes;
     tensor query, key, value;
     input_tables inputs;
+    tensor_types types;
 
     int heads_per_group() const { return variant->heads / variant->groups; }
 };
@@ -33,6 +34,7 @@ struct problem_options {
     arrangement how = arrangement::row_major;
     score_kind scores = score_kind::ordinary;
     integer_fill fill = integer_fill::lengths;
+    tensor_types types;  ///< values are such as these hold exactly
     std::uint64_t seed = 1;
     std::map<std::string, double> constants;
 };

@@ -12,10 +12,6 @@ namespace heed::detail {
 namespace {
 
 constexpr std::int64_t largest_extent = INT32_MAX;
-constexpr std::size_t element_bytes = 4;  // of both types
-
-const char *name_of(data_type type) noexcept { return type == data_type::f32 ? "f32" : "i32"; }
-
 /// Writes messages: the name of the variant, then what is wrong.
 class checker {
   public:
@@ -62,7 +58,8 @@ class checker {
         if (argument.data == nullptr) {
             refuse(name, " is a null pointer but has elements: ", extents_text(argument));
         }
-        if (reinterpret_cast<std::uintptr_t>(argument.data) % element_bytes != 0) {
+        const int element_bytes = bytes_of(type);
+        if (reinterpret_cast<std::uintptr_t>(argument.data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
             refuse(name, " starts at an address that is not a multiple of ", element_bytes, ", the size of an ",
                    name_of(type), " element");
         }
@@ -196,8 +193,9 @@ class checker {
             countable = countable && !__builtin_mul_overflow(elements, extent_of(argument, i), &elements);
         }
         const auto start = reinterpret_cast<std::uintptr_t>(argument.data);
+        const auto element_bytes = static_cast<std::uintptr_t>(bytes_of(argument.type));
         return {start + static_cast<std::uintptr_t>(range.lowest) * element_bytes,
-                start + static_cast<std::uintptr_t>(range.highest) * element_bytes,
+                start + static_cast<std::uintptr_t>(range.highest) * element_bytes + (element_bytes - 1),
                 countable && elements == range.highest - range.lowest + 1};
     }
 
@@ -245,16 +243,17 @@ tensor_shape shape_of(const tensor &argument) noexcept {
 
 }  // namespace
 
-checked_call check_arguments(const call_arguments &arguments, data_type type) {
+checked_call check_arguments(const call_arguments &arguments, const kernel_description &kernel) {
     const variant_description &variant = *arguments.variant;
+    const tensor_types &types = kernel.types;
     const checker check(variant);
     const tensor &query = arguments.query, &key = arguments.key, &value = arguments.value;
     const tensor output = readable(arguments.output), log_sum_exp = readable(arguments.log_sum_exp);
 
-    check.tensor_is_sound("query", query, type, 4, "a tensor (batch, heads, q_len, head_dim)");
-    check.tensor_is_sound("key", key, type, 4, "a tensor (batch, groups, kv_len, head_dim)");
-    check.tensor_is_sound("value", value, type, 4, "a tensor (batch, groups, kv_len, value_dim)");
-    check.tensor_is_sound("output", output, type, 4, "a tensor (batch, heads, q_len, value_dim)");
+    check.tensor_is_sound("query", query, types.query, 4, "a tensor (batch, heads, q_len, head_dim)");
+    check.tensor_is_sound("key", key, types.key, 4, "a tensor (batch, groups, kv_len, head_dim)");
+    check.tensor_is_sound("value", value, types.value, 4, "a tensor (batch, groups, kv_len, value_dim)");
+    check.tensor_is_sound("output", output, types.output, 4, "a tensor (batch, heads, q_len, value_dim)");
 
     check.heads_are("query", query, "heads", variant.heads);
     check.heads_are("key", key, "groups", variant.groups);
@@ -277,6 +276,10 @@ checked_call check_arguments(const call_arguments &arguments, data_type type) {
     check.innermost_is_contiguous("output", output, "value_dim");
 
     if (log_sum_exp.given()) {
+        if (variant.readings.weight_of_score != nullptr) {
+            check.refuse("log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
+                         "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
+        }
         check.tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, "a tensor (batch, heads, q_len)");
         check.heads_are("log_sum_exp", log_sum_exp, "heads", variant.heads);
         check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 0, "batch");

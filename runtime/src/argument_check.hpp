@@ -17,6 +17,6 @@ struct checked_call {
 };
 
 /// Throws invalid_argument_error.
-checked_call check_arguments(const call_arguments &arguments, data_type type);
+checked_call check_arguments(const call_arguments &arguments, const kernel_description &kernel);
 
 }  // namespace heed::detail

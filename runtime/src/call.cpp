@@ -31,8 +31,11 @@ void run(const call_arguments &arguments) {
     }
     const variant_description &variant = *arguments.variant;
     try {
-        const kernel_description &kernel = choose_kernel(variant, arguments.isa);
-        const detail::checked_call call = detail::check_arguments(arguments, kernel.type);
+        const tensor_types types(arguments.query.type, arguments.key.type, arguments.value.type, arguments.output.type);
+        const kernel_description &kernel = arguments.kernel != nullptr
+                                               ? *arguments.kernel
+                                               : choose_kernel(variant, arguments.isa, "forward", &types);
+        const detail::checked_call call = detail::check_arguments(arguments, kernel);
         detail::call_context context;
         context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));
         if (call.sizes.batch == 0 || call.sizes.q_len == 0) {

@@ -2,7 +2,9 @@
 
 #include <heed/isa.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <cstring>
 #include <string>
 
@@ -58,24 +60,37 @@ std::string list_of_levels(Test test) {
     return list.empty() ? "none" : list;
 }
 
-const kernel_description *find_kernel(const variant_description &variant, const char *isa) noexcept {
-    for (int i = 0; i < variant.kernel_count; ++i) {
-        if (is(variant.kernels[i].isa, isa)) {
-            return &variant.kernels[i];
-        }
-    }
-    return nullptr;
-}
+/// The kernels that may serve a call, but for the instruction set.
+struct kernel_filter {
+    const variant_description &variant;
+    const char *pass;
+    const tensor_types *types;
 
-[[noreturn]] void refuse_forced(const variant_description &variant, const char *isa, const char *origin) {
-    const auto held = [&](const char *name) { return find_kernel(variant, name) != nullptr; };
+    const kernel_description *with(const char *isa) const noexcept {
+        for (int i = 0; i < variant.kernel_count; ++i) {
+            const kernel_description &kernel = variant.kernels[i];
+            if (is(kernel.isa, isa) && is(kernel.pass, pass) && (types == nullptr || kernel.types == *types)) {
+                return &kernel;
+            }
+        }
+        return nullptr;
+    }
+
+    bool holds_any() const noexcept {
+        return std::any_of(std::begin(isa_names), std::end(isa_names),
+                           [this](const char *name) { return with(name) != nullptr; });
+    }
+};
+
+[[noreturn]] void refuse_forced(const kernel_filter &kernels, const char *isa, const char *origin) {
+    const auto held = [&](const char *name) { return kernels.with(name) != nullptr; };
     const auto usable = [&](const char *name) { return held(name) && isa_available(name); };
     const bool known = list_of_levels([&](const char *name) { return is(name, isa); }) != "none";
     const char *reason = !known      ? "is not the name of an instruction set"
                          : held(isa) ? "is not supported by this CPU"
                                      : "is not among the targets that the library was built for";
     throw unsupported_error(detail::text(
-        variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
+        kernels.variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
         ". Names: ", list_of_levels([](const char *) { return true; }), "; in the library: ", list_of_levels(held),
         "; usable here: ", list_of_levels(usable), ". Fix: choose a usable one, or none to get the best."));
 }
@@ -91,29 +106,39 @@ bool isa_available(const char *name) noexcept {
     return (is(name, "avx512") && avx512) || (is(name, "avx2") && avx2) || (is(name, "x86_64") && is_x86_64);
 }
 
-const kernel_description &choose_kernel(const variant_description &variant, const char *isa) {
+const kernel_description &choose_kernel(const variant_description &variant, const char *isa, const char *pass,
+                                        const tensor_types *types) {
+    kernel_filter kernels{variant, pass, types};
+    if (!kernels.holds_any()) {
+        // What the argument check then says of the types is more to the point.
+        kernels.types = nullptr;
+        if (variant.kernel_count > 0 && !kernels.holds_any()) {
+            throw unsupported_error(detail::text(variant.name, ": the library has no kernel for the pass \"", pass,
+                                                 "\". Fix: add it to PASSES of heed_add_kernels."));
+        }
+    }
     const char *origin = "option 'isa' of the call";
     if (isa == nullptr || *isa == '\0') {
         isa = std::getenv("HEED_ISA");
         origin = "environment variable HEED_ISA";
     }
     if (isa != nullptr && *isa != '\0') {
-        const kernel_description *kernel = isa_available(isa) ? find_kernel(variant, isa) : nullptr;
+        const kernel_description *kernel = isa_available(isa) ? kernels.with(isa) : nullptr;
         if (kernel == nullptr) {
-            refuse_forced(variant, isa, origin);
+            refuse_forced(kernels, isa, origin);
         }
         return *kernel;
     }
     for (const char *name : isa_names) {
         if (isa_available(name)) {
-            if (const kernel_description *kernel = find_kernel(variant, name)) {
+            if (const kernel_description *kernel = kernels.with(name)) {
                 return *kernel;
             }
         }
     }
     throw unsupported_error(
         detail::text(variant.name, ": this CPU cannot run any kernel of the library. In the library: ",
-                     list_of_levels([&](const char *name) { return find_kernel(variant, name) != nullptr; }),
+                     list_of_levels([&](const char *name) { return kernels.with(name) != nullptr; }),
                      "; this CPU has: ", list_of_levels([](const char *name) { return isa_available(name); }),
                      ". Fix: add x86-64-linux to TARGETS of heed_add_kernels."));
 }

@@ -16,7 +16,6 @@ namespace heed::detail {
 namespace {
 
 constexpr std::int64_t halide_limit = INT32_MAX;
-constexpr int element_bytes = 4;  // of both types
 
 /// Whether Halide's 32-bit arithmetic can address every element.
 bool fits_halide(const axis *axes, int rank) noexcept {
@@ -33,15 +32,15 @@ bool fits_halide(const axis *axes, int rank) noexcept {
 }
 
 /// Copies a tensor between two places; axes innermost first.
-void copy_elements(char *to, const axis *to_axes, const char *from, const axis *from_axes, int rank) {
+void copy_elements(char *to, const axis *to_axes, const char *from, const axis *from_axes, int rank, int bytes) {
     if (rank == 0) {
-        std::memcpy(to, from, element_bytes);
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
         return;
     }
     const int last = rank - 1;
     for (std::int64_t i = 0; i < to_axes[last].extent; ++i) {
-        copy_elements(to + i * to_axes[last].stride * element_bytes, to_axes,
-                      from + i * from_axes[last].stride * element_bytes, from_axes, last);
+        copy_elements(to + i * to_axes[last].stride * bytes, to_axes, from + i * from_axes[last].stride * bytes,
+                      from_axes, last, bytes);
     }
 }
 
@@ -56,7 +55,10 @@ std::int64_t make_dense(axis *axes, int rank) noexcept {
 }
 
 halide_type_t halide_type(data_type type) noexcept {
-    return {type == data_type::f32 ? halide_type_float : halide_type_int, 32};
+    const halide_type_code_t code = type == data_type::i32    ? halide_type_int
+                                    : type == data_type::bf16 ? halide_type_bfloat
+                                                              : halide_type_float;
+    return {code, static_cast<std::uint8_t>(8 * bytes_of(type))};
 }
 
 void describe(halide_buffer_t &buffer, data_type type, halide_dimension_t *dimensions, int rank) noexcept {
@@ -76,7 +78,8 @@ enum class part { everything, one_batch, one_group };
 /// them make up what belongs to one group.
 class operand {
   public:
-    operand(const char *name, data_type type, bool written) : name_(name), written_(written) {
+    operand(const char *name, data_type type, bool written)
+        : name_(name), written_(written), element_bytes_(bytes_of(type)) {
         describe(buffer_, type, dimensions_, 0);
     }
 
@@ -133,21 +136,21 @@ class operand {
         place_ = data_;
         if (part != part::everything) {
             dimensions_[batch_axis] = {static_cast<std::int32_t>(batch), 1, 0};
-            place_ += batch * axes_[batch_axis].stride * element_bytes;
+            place_ += batch * axes_[batch_axis].stride * element_bytes_;
         }
         if (part == part::one_group) {
             dimensions_[group_axis] = {static_cast<std::int32_t>(group), 1, 0};
-            place_ += group * axes_[group_axis].stride * element_bytes;
+            place_ += group * axes_[group_axis].stride * element_bytes_;
         }
         if (copy_ != nullptr && !written_) {
-            copy_elements(copy_, dense_axes_, place_, axes_, group_rank());
+            copy_elements(copy_, dense_axes_, place_, axes_, group_rank(), element_bytes_);
         }
         buffer_.host = reinterpret_cast<std::uint8_t *>(copy_ != nullptr ? copy_ : place_);
     }
 
     void end() {
         if (copy_ != nullptr && written_) {
-            copy_elements(place_, axes_, copy_, dense_axes_, group_rank());
+            copy_elements(place_, axes_, copy_, dense_axes_, group_rank(), element_bytes_);
         }
     }
 
@@ -156,6 +159,7 @@ class operand {
 
     const char *name_;
     bool written_;
+    int element_bytes_;
     char *data_ = nullptr;
     axis axes_[5];
     halide_buffer_t buffer_ = {};
@@ -262,7 +266,7 @@ class input_list {
         make_dense(axes.data(), rank);
         char *dense = reinterpret_cast<char *>(
             scratch_[static_cast<std::size_t>(number)].allocate(static_cast<std::size_t>(elements)));
-        copy_elements(dense, axes.data(), data, from.data(), rank);
+        copy_elements(dense, axes.data(), data, from.data(), rank, bytes_of(variant.inputs[number].type));
         return dense;
     }
 
@@ -295,8 +299,9 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         std::fill(floats, floats + count, 0.0f);
         zeros = reinterpret_cast<char *>(floats);
     }
-    operand query("query", kernel.type, false), key("key", kernel.type, false), value("value", kernel.type, false);
-    operand output("output", kernel.type, true), log_sum_exp("log_sum_exp", data_type::f32, true);
+    const tensor_types &types = kernel.types;
+    operand query("query", types.query, false), key("key", types.key, false), value("value", types.value, false);
+    operand output("output", types.output, true), log_sum_exp("log_sum_exp", data_type::f32, true);
     split_heads(query, call.query, variant.groups);
     keep_groups(key, call.key, zeros);
     keep_groups(value, call.value, zeros);

@@ -5,8 +5,8 @@
 
 using namespace heed;
 
-struct dropout_ : key<dropout_> {
-    using key::operator=;
+struct dropout_ : variant_key<dropout_> {
+    using variant_key::operator=;
 };
 inline constexpr dropout_ dropout{};
 

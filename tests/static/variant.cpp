@@ -53,7 +53,7 @@ static_assert(nested.inputs.size() == 2 && nested.inputs[0].name == "visible" &&
 // The values of index expressions are reachable, C++ numbers included.
 constexpr std::int64_t index_of_first_lookup(const auto &declared) {
     std::int64_t found = -1;
-    declared.for_each_lookup([&](const auto &lookup) {
+    declared.for_each_lookup([&](const auto &lookup, std::int64_t) {
         hana::unpack(lookup.indices, [&](const auto &...index) {
             ((found = evaluate(index, environment_of({.q = 7, .kv = 3, .head = 1}))), ...);
         });

@@ -12,15 +12,19 @@
 //     }
 //
 // floor_divide, floor_modulo and to_real must be given; for ranges is_finite and constant_like too. The others default
-// to the functions abs, min, max, select, exp, log, sqrt, tanh and floor of the type's own namespace; overload those
+// to the functions abs, min, max, select, exp, log, sqrt, tanh, cos, sin and floor of the type's own namespace; overload those
 // that differ (Halide's abs of an int32 is a uint32). They have other names here (minimum for min) because a `min` of
 // another library that takes any number of arguments would take the tag for one of them.
 #pragma once
 
+#include <heed/detail/philox.hpp>
+
 #include <cmath>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 namespace heed::arithmetic {
 
@@ -35,6 +39,8 @@ template <class T> constexpr auto exp(tag, const T &a) { return exp(a); }
 template <class T> constexpr auto log(tag, const T &a) { return log(a); }
 template <class T> constexpr auto sqrt(tag, const T &a) { return sqrt(a); }
 template <class T> constexpr auto tanh(tag, const T &a) { return tanh(a); }
+template <class T> constexpr auto cos(tag, const T &a) { return cos(a); }
+template <class T> constexpr auto sin(tag, const T &a) { return sin(a); }
 template <class T> constexpr auto floor(tag, const T &a) { return floor(a); }
 template <class T> constexpr auto minimum(tag, const T &a, const T &b) { return min(a, b); }
 template <class T> constexpr auto maximum(tag, const T &a, const T &b) { return max(a, b); }
@@ -74,7 +80,33 @@ template <std::floating_point T> T exp(tag, const T &a) { return std::exp(a); }
 template <std::floating_point T> T log(tag, const T &a) { return std::log(a); }
 template <std::floating_point T> T sqrt(tag, const T &a) { return std::sqrt(a); }
 template <std::floating_point T> T tanh(tag, const T &a) { return std::tanh(a); }
+template <std::floating_point T> T cos(tag, const T &a) { return std::cos(a); }
+template <std::floating_point T> T sin(tag, const T &a) { return std::sin(a); }
 // clang-format on
+
+/// The angle of `position` times `turns` turns, between -pi and pi.
+inline double angle_of_turns(std::int64_t position, double turns) {
+    const double all = static_cast<double>(position) * turns;
+    return 2 * std::numbers::pi * (all - std::nearbyint(all));
+}
+
+inline double cos_of_turns(tag, std::int64_t position, double turns) {
+    return std::cos(angle_of_turns(position, turns));
+}
+
+inline double sin_of_turns(tag, std::int64_t position, double turns) {
+    return std::sin(angle_of_turns(position, turns));
+}
+
+/// A number in [0, 1) in steps of 2^-24, which single precision holds exactly.
+constexpr double uniform_random(tag, std::int64_t seed, std::int64_t batch, std::int64_t head, std::int64_t row,
+                                std::int64_t key) {
+    const auto word = [](std::int64_t number) { return static_cast<std::uint32_t>(number); };
+    const auto words = detail::philox<std::uint32_t>(
+        {word(key >> 2), word(row), word(head), word(batch)}, {word(seed), 0},
+        [](std::uint32_t a, std::uint32_t b) { return static_cast<std::uint32_t>(std::uint64_t{a} * b >> 32); });
+    return (words[static_cast<std::size_t>(key & 3)] >> 8) * 0x1p-24;
+}
 
 /// The largest whole number not above `a`, as a real number. Usable at compile time.
 template <std::floating_point T>

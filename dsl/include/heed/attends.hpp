@@ -24,6 +24,7 @@ struct scalar_environment : value_reading {
     std::int64_t batch_value = 0;
     std::int64_t q_len_value = 0;
     std::int64_t kv_len_value = 0;
+    std::int64_t q_row_value = 0;
     Read read;
 
     constexpr explicit scalar_environment(Read read_input = {}) : read(read_input) {}
@@ -36,6 +37,7 @@ struct scalar_environment : value_reading {
     constexpr std::int64_t operator()(batch_) const { return batch_value; }
     constexpr std::int64_t operator()(q_len_) const { return q_len_value; }
     constexpr std::int64_t operator()(kv_len_) const { return kv_len_value; }
+    constexpr std::int64_t operator()(q_row_) const { return q_row_value; }
     // clang-format on
 
     template <class T>
@@ -57,7 +59,7 @@ struct scalar_environment : value_reading {
 };
 
 /// One pair for `attends`: absolute positions of query and key. The lengths are, if not given, the shortest that hold
-/// both.
+/// both; the query's row, if not given, is its position.
 struct token_pair {
     std::int64_t q = 0;
     std::int64_t kv = 0;
@@ -65,6 +67,7 @@ struct token_pair {
     std::int64_t batch = 0;
     std::int64_t q_len = -1;
     std::int64_t kv_len = -1;
+    std::int64_t row = -1;
 };
 
 /// The environment of a pair. `read(input, indices...)` gives elements of inputs: `input.name()` is the name, indices
@@ -80,6 +83,7 @@ constexpr auto environment_of(const token_pair &pair, double score = 0, Read rea
     environment.batch_value = pair.batch;
     environment.kv_len_value = pair.kv_len >= 0 ? pair.kv_len : longest;
     environment.q_len_value = pair.q_len >= 0 ? pair.q_len : environment.kv_len_value;
+    environment.q_row_value = pair.row >= 0 ? pair.row : pair.q;
     return environment;
 }
 
@@ -96,6 +100,19 @@ template <class... Settings, class Read = no_inputs>
 constexpr double modified_score(const attention_variant<Settings...> &variant, const token_pair &pair, double score,
                                 Read read = {}) {
     return evaluate(variant.score_mod(), environment_of(pair, score, read));
+}
+
+/// The weight of a score where `weights` is a formula.
+template <class... Settings, class Read = no_inputs>
+constexpr double weight_of_score(const attention_variant<Settings...> &variant, const token_pair &pair, double score,
+                             Read read = {}) {
+    return evaluate(variant.free_weight(), environment_of(pair, score, read));
+}
+
+/// The factor of a pair's weight.
+template <class... Settings, class Read = no_inputs>
+constexpr double factor_of_weight(const attention_variant<Settings...> &variant, const token_pair &pair, Read read = {}) {
+    return evaluate(variant.weight_factor(), environment_of(pair, 0, read));
 }
 
 }  // namespace heed

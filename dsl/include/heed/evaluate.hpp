@@ -8,6 +8,12 @@
 //     auto constant(v) const                    a literal; v is std::int64_t, double or bool
 //     auto lookup(input, indices...) const      an input at evaluated indices; `input` is an input_<name, type>
 //     auto apply(operation, values...) const    an operator of operators.hpp
+//     auto element(row, index) const            an element of a row; row is query_, key_, value_ or output_
+//     auto mean_over_dims(of_dim) const         the mean of an expression of `dim` over the row
+//     auto tabulated<N>(of_dim, index) const    an expression of `dim` where dim is `index`
+//     auto constant_element(values, index) const    an element of a std::array<double, N>
+//
+// The last four are for readings of rows (rows.hpp) only.
 //
 // A reading whose values combine by C++ operators and the functions of arithmetic.hpp derives from `value_reading`,
 // which has `apply`: attends.hpp has one over numbers. One that proves what holds for a whole tile derives from
@@ -56,6 +62,18 @@ constexpr auto look_up(const Environment &environment, const Indices &...indices
     }
 }
 
+template <class Row, class Environment, class Index>
+constexpr auto row_element_of(const Environment &environment, const Index &index) {
+    if constexpr (!all_evaluated<Index>) {
+        return not_evaluated{};
+    } else if constexpr (requires { environment.element(Row{}, index); }) {
+        return environment.element(Row{}, index);
+    } else {
+        rule::environment_gives_a_value<Environment, Row, false>::check();
+        return not_evaluated{};
+    }
+}
+
 template <class Operator, class Environment, class... Values>
 constexpr auto apply(const Environment &environment, const Values &...values) {
     if constexpr (!all_evaluated<Values...>) {
@@ -82,6 +100,16 @@ constexpr auto evaluate(const E &expression, const Environment &environment) {
         return hana::unpack(expression.operands, [&](const auto &...operands) {
             return detail::apply<typename E::operation>(environment, evaluate(operands, environment)...);
         });
+    } else if constexpr (detail::is_row_element<E>) {
+        return detail::row_element_of<typename E::row>(environment, evaluate(expression.index, environment));
+    } else if constexpr (detail::RowTerminal<E>) {
+        return detail::row_element_of<E>(environment, evaluate(dim, environment));
+    } else if constexpr (detail::is_row_mean<E>) {
+        return environment.mean_over_dims(expression.of_dim);
+    } else if constexpr (detail::is_tabulated<E>) {
+        return environment.template tabulated<E::extent>(expression.of_dim, evaluate(expression.index, environment));
+    } else if constexpr (detail::is_constant_element<E>) {
+        return environment.constant_element(expression.values, evaluate(expression.index, environment));
     } else if constexpr (requires { environment(expression); }) {
         return environment(expression);
     } else {

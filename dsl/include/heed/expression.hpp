@@ -13,6 +13,7 @@
 #include <boost/hana/basic_tuple.hpp>
 #include <boost/hana/unpack.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,9 @@ struct head_ : detail::terminal<value_kind::integer> { static constexpr auto nam
 struct batch_ : detail::terminal<value_kind::integer> { static constexpr auto name = "batch"; };
 struct q_len_ : detail::terminal<value_kind::integer> { static constexpr auto name = "q_len"; };
 struct kv_len_ : detail::terminal<value_kind::integer> { static constexpr auto name = "kv_len"; };
+struct q_row_ : detail::terminal<value_kind::integer> { static constexpr auto name = "q_row"; };
+struct group_ : detail::terminal<value_kind::integer> { static constexpr auto name = "group"; };
+struct dim_ : detail::terminal<value_kind::integer> { static constexpr auto name = "dim"; };
 // clang-format on
 
 /// scale * <query, key> of this pair.
@@ -59,6 +63,12 @@ inline constexpr batch_ batch{};
 inline constexpr q_len_ q_len{};
 /// Number of keys in the call.
 inline constexpr kv_len_ kv_len{};
+/// Number of the query in the call, from 0: q_pos - query_start.
+inline constexpr q_row_ q_row{};
+/// Number of the key/value head, from 0. Only in `key_mod` and `value_mod`.
+inline constexpr group_ group{};
+/// Number of the element within its row of head_dim or value_dim elements, from 0. Only in modifications of rows.
+inline constexpr dim_ dim{};
 
 /// A terminal: its value comes from the environment. Its name is how it is written.
 template <class T>
@@ -315,11 +325,120 @@ template <Ours A> constexpr auto exp(A a) { return detail::real_function<op::exp
 template <Ours A> constexpr auto log(A a) { return detail::real_function<op::log_>(a); }
 template <Ours A> constexpr auto sqrt(A a) { return detail::real_function<op::sqrt_>(a); }
 template <Ours A> constexpr auto tanh(A a) { return detail::real_function<op::tanh_>(a); }
+/// Of an angle in radians.
+template <Ours A> constexpr auto cos(A a) { return detail::real_function<op::cos_>(a); }
+template <Ours A> constexpr auto sin(A a) { return detail::real_function<op::sin_>(a); }
 /// The largest whole number not above `a`; stays a real number.
 template <Ours A> constexpr auto floor(A a) { return detail::real_function<op::floor_>(a); }
 /// `condition ? a : b`, for numbers or conditions. Both are evaluated, so inputs must be readable for either.
 template <class C, class A, OperandWith<C, A> B> constexpr auto select(C condition, A a, B b) { return detail::choose(condition, a, b); }
 // clang-format on
+
+// Rows: what `query_mod`, `key_mod`, `value_mod` and `output_mod` work on
+
+/// Element `Index` of the row that is being loaded or stored. Row is query_, key_, value_ or output_.
+template <class Row, class Index>
+struct row_element : expression_base {
+    using row = Row;
+    static constexpr value_kind kind = value_kind::real;
+    Index index;
+};
+
+namespace detail {
+
+/// A row of a tensor. By itself it stands for the element at `dim`.
+template <class Row>
+struct row_terminal : terminal<value_kind::real> {
+    template <Operand Index>
+    constexpr auto operator[](Index index) const {
+        rule::row_index_is_an_integer<Row, expression_of<Index>>::check();
+        return row_element<Row, expression_of<Index>>{{}, as_expression(index)};
+    }
+};
+
+template <class T>
+inline constexpr bool is_row_element = false;
+template <class Row, class Index>
+inline constexpr bool is_row_element<row_element<Row, Index>> = true;
+template <class T>
+concept RowTerminal = std::derived_from<std::remove_cvref_t<T>, row_terminal<std::remove_cvref_t<T>>>;
+
+}  // namespace detail
+
+// clang-format off
+struct query_ : detail::row_terminal<query_> { static constexpr auto name = "query"; };
+struct key_ : detail::row_terminal<key_> { static constexpr auto name = "key"; };
+struct value_ : detail::row_terminal<value_> { static constexpr auto name = "value"; };
+struct output_ : detail::row_terminal<output_> { static constexpr auto name = "output"; };
+// clang-format on
+
+/// In `query_mod`: the query's element at `dim`; `query[index]` is another of the same row. Not scaled yet.
+inline constexpr query_ query{};
+/// In `key_mod`: the key's element at `dim`, or `key[index]`.
+inline constexpr key_ key{};
+/// In `value_mod`: the value's element at `dim`, or `value[index]`.
+inline constexpr value_ value{};
+/// In `output_mod`: the result's element at `dim`, or `output[index]`.
+inline constexpr output_ output{};
+
+/// The mean of an expression of `dim` over all elements of the row.
+template <class E>
+struct row_mean : expression_base {
+    static constexpr value_kind kind = value_kind::real;
+    E of_dim;
+};
+
+/// The value of an expression of `dim` and the position, where `dim` is `index`. Kernels compute it once in a call for
+/// every key and the `Extent` values of `index`, so that loading a key costs no more than reading it.
+template <std::int64_t Extent, class E, class Index>
+struct tabulated : expression_base {
+    static constexpr value_kind kind = value_kind::real;
+    static constexpr std::int64_t extent = Extent;
+    E of_dim;
+    Index index;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_row_mean = false;
+template <class E>
+inline constexpr bool is_row_mean<row_mean<E>> = true;
+template <class T>
+inline constexpr bool is_tabulated = false;
+template <std::int64_t Extent, class E, class Index>
+inline constexpr bool is_tabulated<tabulated<Extent, E, Index>> = true;
+
+/// Numbers known while compiling, at an index: what positions turn by. In kernels they have double precision.
+template <std::size_t Extent, class Index>
+struct constant_element : expression_base {
+    static constexpr value_kind kind = value_kind::real;
+    std::array<double, Extent> values;
+    Index index;
+};
+
+template <class T>
+inline constexpr bool is_constant_element = false;
+template <std::size_t Extent, class Index>
+inline constexpr bool is_constant_element<constant_element<Extent, Index>> = true;
+
+}  // namespace detail
+
+/// The mean over the row: `mean_over_dims(query * query)`.
+template <Ours E>
+constexpr auto mean_over_dims(E of_dim) {
+    rule::arithmetic_needs_numbers<op::mean_over_dims_, detail::expression_of<E>>::check();
+    const auto real = detail::to_real(as_expression(of_dim));
+    return row_mean<std::remove_cvref_t<decltype(real)>>{{}, real};
+}
+
+/// `of_dim` where `dim` is `index`, which takes `Extent` values from 0; see `tabulated`.
+template <std::int64_t Extent, Ours E, Operand Index>
+constexpr auto tabulate(E of_dim, Index index) {
+    const auto real = detail::to_real(as_expression(of_dim));
+    return tabulated<Extent, std::remove_cvref_t<decltype(real)>, detail::expression_of<Index>>{
+        {}, real, as_expression(index)};
+}
 
 // Inputs
 
@@ -435,6 +554,22 @@ template <class Input, class... Indices>
 struct children<lookup<Input, Indices...>> {
     using type = type_list<Indices...>;
 };
+template <class Row, class Index>
+struct children<row_element<Row, Index>> {
+    using type = type_list<Row, Index>;
+};
+template <class E>
+struct children<row_mean<E>> {
+    using type = type_list<E>;
+};
+template <std::int64_t Extent, class E, class Index>
+struct children<tabulated<Extent, E, Index>> {
+    using type = type_list<E, Index>;
+};
+template <std::size_t Extent, class Index>
+struct children<constant_element<Extent, Index>> {
+    using type = type_list<Index>;
+};
 
 template <class E, class T>
 struct depends_on {
@@ -445,11 +580,11 @@ struct depends_on {
 
 // The lookups of an expression, in the order in which they are written.
 template <class E>
-struct lookups {
-    using type = type_list<>;
-};
-template <class Operator, class... Operands>
-struct lookups<node<Operator, Operands...>> : concatenate<typename lookups<Operands>::type...> {};
+struct lookups;
+template <class... E>
+struct lookups<type_list<E...>> : concatenate<typename lookups<E>::type...> {};
+template <class E>
+struct lookups : lookups<typename children<E>::type> {};
 template <class Input, class... Indices>
 struct lookups<lookup<Input, Indices...>>
     : concatenate<type_list<lookup<Input, Indices...>>, typename lookups<Indices>::type...> {};
@@ -460,17 +595,35 @@ struct lookups<lookup<Input, Indices...>>
 template <Expression E, Terminal... T>
 inline constexpr bool uses = (detail::depends_on<std::remove_cvref_t<E>, T>::value || ...);
 
+namespace detail {
+
+/// Calls `function(lookup, dim_extent)`; `dim` is below dim_extent in the lookup's indices.
+template <Expression E, class Function>
+constexpr void visit_lookups(const E &expression, const Function &function, std::int64_t dim_extent) {
+    const auto each = [&](const auto &...children) { (visit_lookups(children, function, dim_extent), ...); };
+    if constexpr (detail::is_lookup<E>) {
+        function(expression, dim_extent);
+        hana::unpack(expression.indices, each);
+    } else if constexpr (detail::is_node<E>) {
+        hana::unpack(expression.operands, each);
+    } else if constexpr (detail::is_row_mean<E>) {
+        each(expression.of_dim);
+    } else if constexpr (detail::is_tabulated<E>) {
+        visit_lookups(expression.of_dim, function, E::extent);
+        each(expression.index);
+    } else if constexpr (detail::is_row_element<E> || detail::is_constant_element<E>) {
+        each(expression.index);
+    }
+}
+
+}  // namespace detail
+
 /// Calls `function(lookup)` for every use of an input, in the order in which they are written, an input before the
 /// inputs within its indices. The index expressions are in `lookup.indices`, its input is the type `input`.
 template <Expression E, class Function>
 constexpr void for_each_lookup(const E &expression, const Function &function) {
-    const auto each = [&](const auto &...children) { (for_each_lookup(children, function), ...); };
-    if constexpr (detail::is_lookup<E>) {
-        function(expression);
-        hana::unpack(expression.indices, each);
-    } else if constexpr (detail::is_node<E>) {
-        hana::unpack(expression.operands, each);
-    }
+    detail::visit_lookups(
+        expression, [&](const auto &lookup, std::int64_t) { function(lookup); }, 0);
 }
 
 }  // namespace heed

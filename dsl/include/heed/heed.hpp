@@ -8,8 +8,12 @@
 #include <heed/evaluate.hpp>
 #include <heed/expression.hpp>
 #include <heed/masks.hpp>
+#include <heed/norms.hpp>
+#include <heed/positions.hpp>
 #include <heed/print.hpp>
 #include <heed/range.hpp>
+#include <heed/rows.hpp>
 #include <heed/rules.hpp>
 #include <heed/scores.hpp>
 #include <heed/variant.hpp>
+#include <heed/weights.hpp>

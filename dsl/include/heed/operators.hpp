@@ -215,6 +215,48 @@ struct tanh_ : on_reals {
     static constexpr auto value(const auto &a) { return tanh(arithmetic::tag{}, a); }
 };
 
+struct cos_ : on_reals {
+    static constexpr auto name = "cos";
+    static constexpr auto value(const auto &a) { return cos(arithmetic::tag{}, a); }
+};
+
+struct sin_ : on_reals {
+    static constexpr auto name = "sin";
+    static constexpr auto value(const auto &a) { return sin(arithmetic::tag{}, a); }
+};
+
+/// Cosine of `position` times `turns` full turns. The product keeps only its fraction, in double precision: an angle in
+/// single precision would be wrong by 0.01 after 100,000 tokens.
+struct cos_of_turns_ {
+    static constexpr auto name = "cos_of_turns";
+    static constexpr value_kind kind(auto...) { return value_kind::real; }
+    static constexpr auto value(const auto &position, const auto &turns) {
+        return cos_of_turns(arithmetic::tag{}, position, turns);
+    }
+};
+
+struct sin_of_turns_ {
+    static constexpr auto name = "sin_of_turns";
+    static constexpr value_kind kind(auto...) { return value_kind::real; }
+    static constexpr auto value(const auto &position, const auto &turns) {
+        return sin_of_turns(arithmetic::tag{}, position, turns);
+    }
+};
+
+/// A number in [0, 1) for each pair, all alike whatever the tiles and threads: the counter-based generator Philox 4x32
+/// with ten rounds (Salmon et al. 2011, section 3.3). Takes seed, batch, head, q_row and kv_pos.
+struct uniform_random_ {
+    static constexpr auto name = "uniform_random";
+    static constexpr value_kind kind(auto...) { return value_kind::real; }
+    static constexpr auto value(const auto &seed, const auto &batch, const auto &head, const auto &row,
+                                const auto &key) {
+        return uniform_random(arithmetic::tag{}, seed, batch, head, row, key);
+    }
+};
+
+/// Names the function in diagnostics; its node is a struct of its own.
+struct mean_over_dims_ {};
+
 struct floor_ : on_reals {
     static constexpr auto name = "floor";
     static constexpr auto value(const auto &a) { return floor(arithmetic::tag{}, a); }

@@ -9,7 +9,9 @@
 
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <type_traits>
 
 namespace heed {
 
@@ -54,9 +56,34 @@ inline std::string number_text(double value) {
 
 /// Terminals and inputs by name. Whole numbers are written without '_c'.
 struct text_environment {
+    std::string dim_text = "dim";  ///< what stands for `dim`
+    int dim_precedence = op::primary;
+
     template <Terminal T>
     formula_text operator()(const T &) const {
         return {T::name};
+    }
+    formula_text operator()(const dim_ &) const { return {dim_text, dim_precedence}; }
+
+    template <class Row>
+    static formula_text element(Row, const formula_text &index) {
+        if (index.text == "dim") return {Row::name};
+        return {std::string(Row::name).append(detail::enclosed('[', index.text, ']'))};
+    }
+
+    template <Expression E>
+    formula_text mean_over_dims(const E &of_dim) const {
+        return {std::string("mean_over_dims").append(detail::enclosed('(', evaluate(of_dim, *this).text, ')'))};
+    }
+
+    template <std::int64_t, Expression E>
+    formula_text tabulated(const E &of_dim, const formula_text &index) const {
+        return evaluate(of_dim, text_environment{index.text, index.precedence});
+    }
+
+    template <class Values>
+    static formula_text constant_element(const Values &, const formula_text &index) {
+        return {std::string("constants").append(detail::enclosed('[', index.text, ']'))};
     }
 
     static formula_text constant(bool value) { return {value ? "true" : "false"}; }
@@ -116,6 +143,55 @@ std::string formula(const E &expression) {
     return evaluate(expression, text_environment{}).text;
 }
 
+namespace detail {
+
+inline std::string text_of(softmax_) { return "softmax"; }
+inline std::string text_of(softmax1_) { return "softmax1"; }
+
+inline std::string text_of(rope_layout layout) {
+    return layout == rope_layout::interleaved ? "interleaved" : "half_split";
+}
+
+inline std::string text_of(const rope_scaling &scaling) {
+    using method = rope_scaling::method;
+    std::string text;
+    const auto call = [&](const char *name, std::initializer_list<double> numbers) {
+        text.append(name).append("_scaling(");
+        for (const double number : numbers) {
+            text.append(number_text(number)).append(", ");
+        }
+        text.resize(text.size() - 2);
+        text.append(")");
+    };
+    if (scaling.how == method::linear) call("linear", {scaling.factor});
+    if (scaling.how == method::ntk) call("ntk", {scaling.factor});
+    if (scaling.how == method::yarn) {
+        call("yarn", {scaling.factor, scaling.original_length, scaling.fast, scaling.slow});
+    }
+    if (scaling.how == method::llama3) {
+        call("llama3", {scaling.factor, scaling.slow, scaling.fast, scaling.original_length});
+    }
+    return text;
+}
+
+inline std::string text_of(const rope &position) {
+    std::string text = "rope{";
+    text.append(number_text(position.theta)).append(", .layout = ").append(text_of(position.layout));
+    if (position.dims != 0) text.append(", .dims = ").append(std::to_string(position.dims));
+    if (position.scaling.how != rope_scaling::method::none) {
+        text.append(", .scaling = ").append(text_of(position.scaling));
+    }
+    return text.append("}");
+}
+
+template <class Input>
+std::string text_of(const rope_angles_<Input> &position) {
+    std::string text = "rope_angles(input<\"";
+    return text.append(Input::name()).append("\">, ").append(text_of(position.layout)).append(")");
+}
+
+}  // namespace detail
+
 /// A variant, one line for its sizes and one for each expression that is not the default.
 template <class... Settings>
 std::string formula(const attention_variant<Settings...> &variant) {
@@ -130,15 +206,28 @@ std::string formula(const attention_variant<Settings...> &variant) {
     }
     add(", scale = ", detail::number_text(variant.scale()));
     add("\nmask = ", formula(variant.mask()));
-    if constexpr (detail::is_given<score_mod_, Settings...>) {
-        add("\nscore_mod = ", formula(variant.score_mod()));
-    }
-    if constexpr (type::has_sink) {
-        add("\nsink_logit = ", formula(variant.sink_logit()));
-    }
-    if constexpr (detail::is_given<query_start_, Settings...> || detail::is_given<align_, Settings...>) {
+    const auto add_if_given = [&]<class Key>(Key, const char *name) {
+        if constexpr (type::template has<Key>) {
+            const auto value = variant.template given<Key>();
+            if constexpr (Operand<std::remove_cvref_t<decltype(value)>>) {
+                add(name, formula(as_expression(value)));
+            } else {
+                add(name, detail::text_of(value));
+            }
+        }
+    };
+    add_if_given(score_mod, "\nscore_mod = ");
+    add_if_given(sink_logit, "\nsink_logit = ");
+    if constexpr (type::template has<query_start_> || type::template has<align_>) {
         add("\nquery_start = ", formula(variant.query_start()));
     }
+    add_if_given(position, "\nposition = ");
+    add_if_given(query_mod, "\nquery_mod = ");
+    add_if_given(key_mod, "\nkey_mod = ");
+    add_if_given(value_mod, "\nvalue_mod = ");
+    add_if_given(output_mod, "\noutput_mod = ");
+    add_if_given(weights, "\nweights = ");
+    add_if_given(weight_factor, "\nweight_factor = ");
     return text;
 }
 

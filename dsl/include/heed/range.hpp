@@ -42,6 +42,7 @@ struct pair_tile {
     std::int64_t batch = 0;
     std::int64_t q_len = 0;
     std::int64_t kv_len = 0;
+    interval<std::int64_t> row{0, 0};
 };
 
 /// Ranges in numbers: a tile of pairs, and `read(input, indices...)` as for `attends`. An input whose indices are not
@@ -61,6 +62,7 @@ struct tile_environment : range_reading {
     constexpr point<std::int64_t> operator()(batch_) const { return {tile.batch}; }
     constexpr point<std::int64_t> operator()(q_len_) const { return {tile.q_len}; }
     constexpr point<std::int64_t> operator()(kv_len_) const { return {tile.kv_len}; }
+    constexpr interval<std::int64_t> operator()(q_row_) const { return tile.row; }
     // clang-format on
 
     template <class T>

@@ -128,6 +128,20 @@ struct index_is_an_integer {
     }
 };
 
+/// Elements of rows are numbered.
+template <class Row, class Index>
+struct row_index_is_an_integer {
+    static constexpr bool holds = Index::kind == value_kind::integer;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: the index of an element of a row must be a whole number. Row and index are the arguments of "
+            "row_index_is_an_integer<row, index> in this diagnostic. Fix: index with dim and constants, e.g. "
+            "'query[(dim + 32) % 64]'.");
+        return holds;
+    }
+};
+
 /// The types of inputs.
 template <class Type>
 struct input_type_is_f32_or_i32 {
@@ -301,6 +315,15 @@ struct scale_is_a_number {
 /// The compiler names this function where 'scale' is 0 as a 32-bit float: `1 / 8` is a division of integers; `1.0 / 8`.
 [[noreturn]] inline void scale_must_not_be_zero() { std::abort(); }
 
+/// The compiler names this function where `rope` turns an odd number of dims, or more than head_dim.
+[[noreturn]] inline void rope_turns_pairs_within_head_dim() { std::abort(); }
+
+/// The compiler names this function where `rope` has a theta that is not above 0.
+[[noreturn]] inline void rope_theta_must_be_positive() { std::abort(); }
+
+/// The compiler names this function where `dropout` has a rate outside of [0, 1).
+[[noreturn]] inline void dropout_rate_must_be_below_one() { std::abort(); }
+
 /// `mask` is true where a query attends to a key.
 template <class Mask>
 struct mask_is_a_condition {
@@ -440,6 +463,89 @@ struct value_is_an_expression {
             "of "
             "value_is_an_expression<key, type, false> in this diagnostic. Fix: build it from score, q_pos, kv_pos, "
             "head, batch, q_len, kv_len, input<\"...\"> and numbers.");
+        return holds;
+    }
+};
+
+/// Every key has its terminals.
+template <class Key, class Terminal, bool Allowed>
+struct key_may_use_the_terminal {
+    static constexpr bool holds = Allowed;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: the expression of a key uses a terminal that has no value there. Key and terminal are the "
+            "first arguments of key_may_use_the_terminal<key, terminal, false> in this diagnostic. Fix: 'query', 'key', "
+            "'value' and 'output' belong to query_mod, key_mod, value_mod and output_mod, 'dim' to all four, 'score' to "
+            "score_mod and weights; keys and values are shared by the heads of a group, so key_mod and value_mod know "
+            "'group' and 'kv_pos' but not 'head' or 'q_pos'.");
+        return holds;
+    }
+};
+
+/// Values of all keys but mask.
+template <class Key, class E>
+struct value_is_a_number {
+    static constexpr bool holds = detail::is_number(E::kind);
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: the value of this key must be a number, but the expression is a condition. Key "
+                      "and expression are the arguments of value_is_a_number<key, expression> in this diagnostic. Fix: "
+                      "'select(condition, a, b)' chooses between numbers.");
+        return holds;
+    }
+};
+
+/// Positions that are added to tokens.
+template <class Value, bool IsAbsolute>
+struct absolute_positions_belong_to_tokens {
+    static constexpr bool holds = !IsAbsolute;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: learned and sinusoidal absolute positions are no part of attention: they are added to the "
+            "tokens before queries, keys and values are projected (Vaswani et al. 2017, section 3.5), see "
+            "absolute_positions_belong_to_tokens in this diagnostic. Fix: leave 'position' out and add the table with "
+            "heed::add_positions, or use 'position = rope{...}', 'score_mod = alibi(...)' or a relative bias.");
+        return holds;
+    }
+};
+
+/// What `position` takes.
+template <class Value, bool IsScheme>
+struct position_is_a_scheme {
+    static constexpr bool holds = IsScheme;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: 'position' must be a scheme that turns queries and keys; the type given is the "
+                      "first argument of position_is_a_scheme<type, false> in this diagnostic. Fix: 'position = "
+                      "rope{10'000.0}' or 'position = rope_angles(input<\"angles\">)'; ALiBi and relative biases "
+                      "change scores: 'score_mod = alibi(heads)'.");
+        return holds;
+    }
+};
+
+/// A sink is a term of the softmax's denominator.
+template <bool WeightsAreFree, bool SinkGiven>
+struct sink_logit_belongs_to_softmax {
+    static constexpr bool holds = !WeightsAreFree || !SinkGiven;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: 'sink_logit' is a term of the softmax's denominator, but 'weights' is a formula "
+                      "that is not divided by anything (sink_logit_belongs_to_softmax<true, true> in this diagnostic). "
+                      "Fix: leave out one of the two.");
+        return holds;
+    }
+};
+
+/// softmax1 is softmax with a sink.
+template <bool AddsOne, bool SinkGiven>
+struct softmax1_is_a_sink_logit_of_zero {
+    static constexpr bool holds = !AddsOne || !SinkGiven;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: 'weights = softmax1' is 'sink_logit = 0.0', and 'sink_logit' is given too "
+                      "(softmax1_is_a_sink_logit_of_zero<true, true> in this diagnostic). Fix: keep one.");
         return holds;
     }
 };

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <heed/arithmetic.hpp>
+#include <heed/detail/constexpr_math.hpp>
 #include <heed/expression.hpp>
+#include <heed/positions.hpp>
 #include <heed/rules.hpp>
 
 #include <array>
@@ -28,7 +30,7 @@ struct setting {
 
 /// A name that `variant` takes a value for.
 template <class Name>
-struct key {
+struct variant_key {
     template <class Value>
     constexpr auto operator=(Value value) const {
         return setting<Name, Value>{value};
@@ -36,16 +38,25 @@ struct key {
 };
 
 // clang-format off
-struct heads_ : key<heads_> { using key::operator=; };
-struct groups_ : key<groups_> { using key::operator=; };
-struct head_dim_ : key<head_dim_> { using key::operator=; };
-struct value_dim_ : key<value_dim_> { using key::operator=; };
-struct scale_ : key<scale_> { using key::operator=; };
-struct mask_ : key<mask_> { using key::operator=; };
-struct score_mod_ : key<score_mod_> { using key::operator=; };
-struct sink_logit_ : key<sink_logit_> { using key::operator=; };
-struct align_ : key<align_> { using key::operator=; };
-struct query_start_ : key<query_start_> { using key::operator=; };
+struct heads_ : variant_key<heads_> { using variant_key::operator=; };
+struct groups_ : variant_key<groups_> { using variant_key::operator=; };
+struct head_dim_ : variant_key<head_dim_> { using variant_key::operator=; };
+struct value_dim_ : variant_key<value_dim_> { using variant_key::operator=; };
+struct scale_ : variant_key<scale_> { using variant_key::operator=; };
+struct mask_ : variant_key<mask_> { using variant_key::operator=; };
+struct score_mod_ : variant_key<score_mod_> { using variant_key::operator=; };
+struct sink_logit_ : variant_key<sink_logit_> { using variant_key::operator=; };
+struct align_ : variant_key<align_> { using variant_key::operator=; };
+struct query_start_ : variant_key<query_start_> { using variant_key::operator=; };
+struct position_ : variant_key<position_> { using variant_key::operator=; };
+struct query_mod_ : variant_key<query_mod_> { using variant_key::operator=; };
+struct key_mod_ : variant_key<key_mod_> { using variant_key::operator=; };
+struct value_mod_ : variant_key<value_mod_> { using variant_key::operator=; };
+struct output_mod_ : variant_key<output_mod_> { using variant_key::operator=; };
+struct weights_ : variant_key<weights_> { using variant_key::operator=; };
+struct weight_factor_ : variant_key<weight_factor_> { using variant_key::operator=; };
+struct softmax_ {};
+struct softmax1_ {};
 struct top_left_ {};
 struct bottom_right_ {};
 // clang-format on
@@ -72,6 +83,26 @@ inline constexpr top_left_ top_left{};
 inline constexpr bottom_right_ bottom_right{};
 /// Position of the first query, a whole number. Default: kv_len - q_len.
 inline constexpr query_start_ query_start{};
+
+/// Positions put into queries and keys as they are loaded, after `query_mod` and `key_mod`: `rope{...}`. Default: none.
+inline constexpr position_ position{};
+/// A query's element as it enters the product with keys, an expression of `query` and `dim`. Default: query.
+inline constexpr query_mod_ query_mod{};
+/// A key's element as it enters the product with queries, an expression of `key` and `dim`. Default: key.
+inline constexpr key_mod_ key_mod{};
+/// A value's element as it is weighed, an expression of `value` and `dim`. Default: value.
+inline constexpr value_mod_ value_mod{};
+/// A result's element as it is stored, an expression of `output` and `dim`: a gate. Default: output.
+inline constexpr output_mod_ output_mod{};
+/// How scores become weights: `softmax`, `softmax1`, or an expression of `score` that is not normalised, as `sigmoid`
+/// and `relu_squared` are. Default: softmax.
+inline constexpr weights_ weights{};
+/// Factor of each weight, which the softmax's denominator does not see: `dropout(...)`. Default: 1.
+inline constexpr weight_factor_ weight_factor{};
+/// exp(score), divided by the sum over all visible keys.
+inline constexpr softmax_ softmax{};
+/// The same with 1 added to the sum, so that a row may attend to nothing (Miller 2023, "Attention is off by one").
+inline constexpr softmax1_ softmax1{};
 
 /// One input of a variant.
 struct input_info {
@@ -105,22 +136,42 @@ constexpr auto get_or(const settings<Settings...> &given, const Default &otherwi
     }
 }
 
-template <class Key>
-inline constexpr bool is_known_key =
-    std::same_as<Key, heads_> || std::same_as<Key, groups_> || std::same_as<Key, head_dim_> ||
-    std::same_as<Key, value_dim_> || std::same_as<Key, scale_> || std::same_as<Key, mask_> ||
-    std::same_as<Key, score_mod_> || std::same_as<Key, sink_logit_> || std::same_as<Key, align_> ||
-    std::same_as<Key, query_start_>;
+template <class Key, class... Keys>
+inline constexpr bool is_one_of = (std::same_as<Key, Keys> || ...);
 
-// 1 / sqrt(x) for x >= 1: Newton's iteration for the root from above, in more digits than the result has.
-constexpr double inverse_square_root(long double x) {
-    long double root = x;
-    long double next = (root + x / root) / 2;
-    while (next < root) {
-        root = next;
-        next = (root + x / root) / 2;
-    }
-    return static_cast<double>(1 / root);
+template <class Key>
+inline constexpr bool is_size = is_one_of<Key, heads_, groups_, head_dim_, value_dim_>;
+
+/// Keys whose values are expressions that are numbers, and the terminals that these may use besides batch, q_len and
+/// kv_len.
+template <class Key>
+struct terminals_of {
+    using type = void;
+};
+// clang-format off
+template <> struct terminals_of<mask_> { using type = type_list<q_pos_, kv_pos_, q_row_, head_>; };
+template <> struct terminals_of<score_mod_> { using type = type_list<score_, q_pos_, kv_pos_, q_row_, head_>; };
+template <> struct terminals_of<sink_logit_> { using type = type_list<head_>; };
+template <> struct terminals_of<query_start_> { using type = type_list<>; };
+template <> struct terminals_of<weights_> { using type = type_list<score_, q_pos_, kv_pos_, q_row_, head_>; };
+template <> struct terminals_of<weight_factor_> { using type = type_list<q_pos_, kv_pos_, q_row_, head_>; };
+template <> struct terminals_of<query_mod_> { using type = type_list<query_, dim_, q_pos_, q_row_, head_>; };
+template <> struct terminals_of<key_mod_> { using type = type_list<key_, dim_, kv_pos_, group_>; };
+template <> struct terminals_of<value_mod_> { using type = type_list<value_, dim_, kv_pos_, group_>; };
+template <> struct terminals_of<output_mod_> { using type = type_list<output_, dim_, q_pos_, q_row_, head_>; };
+// clang-format on
+
+template <class Key>
+inline constexpr bool is_expression_key = !std::same_as<typename terminals_of<Key>::type, void>;
+
+template <class Key>
+inline constexpr bool is_known_key = is_size<Key> || is_expression_key<Key> || is_one_of<Key, scale_, align_, position_>;
+
+template <class Key, class E, class... Allowed>
+constexpr bool uses_only(type_list<Allowed...>) {
+    return []<class... All>(type_list<All...>) {
+        return (... && rule::key_may_use_the_terminal<Key, All, !uses<E, All> || is_one_of<All, Allowed...>>::check());
+    }(type_list<score_, q_pos_, kv_pos_, q_row_, head_, group_, dim_, query_, key_, value_, output_>{});
 }
 
 template <class First, class... Rest>
@@ -205,12 +256,91 @@ constexpr auto query_start_of(const settings<Settings...> &given) {
     }
 }
 
+template <class... Settings>
+constexpr auto weight_factor_of(const settings<Settings...> &given) {
+    return to_real(as_expression(get_or<weight_factor_>(given, 1.0)));
+}
+
+/// True if weights are an expression instead of a softmax.
+template <class... Settings>
+inline constexpr bool weights_are_free =
+    (... || (std::same_as<typename Settings::heed_key, weights_> &&
+             !is_one_of<Settings, setting<weights_, softmax_>, setting<weights_, softmax1_>>));
+
+template <class... Settings>
+inline constexpr bool adds_one = is_one_of<setting<weights_, softmax1_>, Settings...>;
+
+template <class... Settings>
+constexpr auto free_weight_of(const settings<Settings...> &given) {
+    if constexpr (weights_are_free<Settings...>) {
+        return to_real(as_expression(get<weights_>(given)));
+    } else {
+        return literal<double>{{}, 1.0};
+    }
+}
+
+// Modifications of rows, the first one first.
+
+template <class Key, class... Settings>
+constexpr auto row_stage(const settings<Settings...> &given) {
+    if constexpr (is_given<Key, Settings...>) {
+        const auto stage = to_real(as_expression(get<Key>(given)));
+        return hana::basic_tuple<std::remove_cvref_t<decltype(stage)>>(stage);
+    } else {
+        return hana::basic_tuple<>();
+    }
+}
+
+template <class... A, class... B>
+constexpr auto joined(const hana::basic_tuple<A...> &a, const hana::basic_tuple<B...> &b) {
+    return hana::unpack(a, [&](const auto &...first) {
+        return hana::unpack(b, [&](const auto &...second) { return hana::basic_tuple<A..., B...>(first..., second...); });
+    });
+}
+
+template <class Key, class Row, class Position, class... Settings>
+constexpr auto row_stages(const settings<Settings...> &given, Row row, Position at) {
+    if constexpr (is_given<position_, Settings...>) {
+        constexpr std::int64_t dims = size_of<head_dim_, 0>(static_cast<const settings<Settings...> *>(nullptr));
+        const auto turned = get<position_>(given).template apply<dims>(row, at);
+        return joined(row_stage<Key>(given), hana::basic_tuple<std::remove_cvref_t<decltype(turned)>>(turned));
+    } else {
+        return row_stage<Key>(given);
+    }
+}
+
+template <class... Settings>
+constexpr auto query_stages_of(const settings<Settings...> &given) {
+    return row_stages<query_mod_>(given, query, q_pos);
+}
+
+template <class... Settings>
+constexpr auto key_stages_of(const settings<Settings...> &given) {
+    return row_stages<key_mod_>(given, key, kv_pos);
+}
+
+template <class... Settings>
+constexpr auto pair_expressions_of(const settings<Settings...> &given) {
+    return [](const auto &...e) {
+        return hana::basic_tuple<std::remove_cvref_t<decltype(e)>...>(e...);
+    }(mask_of(given), score_mod_of(given), sink_logit_of(given), query_start_of(given), free_weight_of(given),
+      weight_factor_of(given));
+}
+
+/// All expressions of a variant.
+template <class... Settings>
+constexpr auto expressions_of(const settings<Settings...> &given) {
+    return joined(joined(pair_expressions_of(given), joined(query_stages_of(given), key_stages_of(given))),
+                  joined(row_stage<value_mod_>(given), row_stage<output_mod_>(given)));
+}
+
+template <class Tuple>
+struct lookups_of_tuple;
+template <class... E>
+struct lookups_of_tuple<hana::basic_tuple<E...>> : lookups<type_list<E...>> {};
+
 template <class Given>
-using lookups_of =
-    typename concatenate<typename lookups<decltype(mask_of(std::declval<const Given &>()))>::type,
-                         typename lookups<decltype(score_mod_of(std::declval<const Given &>()))>::type,
-                         typename lookups<decltype(sink_logit_of(std::declval<const Given &>()))>::type,
-                         typename lookups<decltype(query_start_of(std::declval<const Given &>()))>::type>::type;
+using lookups_of = typename lookups_of_tuple<decltype(expressions_of(std::declval<const Given &>()))>::type;
 
 }  // namespace detail
 
@@ -230,7 +360,10 @@ class attention_variant {
     static constexpr std::int64_t groups = detail::size_of<groups_, heads>(no_object);
     static constexpr std::int64_t head_dim = detail::size_of<head_dim_, 0>(no_object);
     static constexpr std::int64_t value_dim = detail::size_of<value_dim_, head_dim>(no_object);
-    static constexpr bool has_sink = detail::is_given<sink_logit_, Settings...>;
+    static constexpr bool has_sink = detail::is_given<sink_logit_, Settings...> || detail::adds_one<Settings...>;
+    /// False where weights are a formula of the score, which has no denominator and no log-sum-exp.
+    static constexpr bool is_softmax = !detail::weights_are_free<Settings...>;
+    static constexpr bool has_weight_factor = detail::is_given<weight_factor_, Settings...>;
 
     /// Factor of <query, key>.
     constexpr double scale() const {
@@ -253,19 +386,47 @@ class attention_variant {
     /// A whole number.
     constexpr auto query_start() const { return detail::query_start_of(given_); }
 
-    /// The types of all uses of inputs in mask, score_mod, sink_logit and query_start, in this order.
+    /// The weight of a score; only where not is_softmax.
+    constexpr auto free_weight() const requires(!is_softmax) { return detail::free_weight_of(given_); }
+
+    /// A real number.
+    constexpr auto weight_factor() const { return detail::weight_factor_of(given_); }
+
+    /// Tuples of the expressions that make the rows that enter the kernel of those in memory, one after another.
+    constexpr auto query_stages() const { return detail::query_stages_of(given_); }
+    constexpr auto key_stages() const { return detail::key_stages_of(given_); }
+    constexpr auto value_stages() const { return detail::row_stage<value_mod_>(given_); }
+    constexpr auto output_stages() const { return detail::row_stage<output_mod_>(given_); }
+
+    /// What was given for a key; only where it was.
+    template <class Key>
+    constexpr auto given() const {
+        return detail::get<Key>(given_);
+    }
+    template <class Key>
+    static constexpr bool has = detail::is_given<Key, Settings...>;
+
+    /// The types of all uses of inputs.
     using lookups = detail::lookups_of<given_type>;
 
-    /// The distinct inputs in order of first use.
+    /// The distinct inputs in order of first use: mask, score_mod, sink_logit, query_start, weights, weight_factor, then
+    /// modifications of queries, keys, values and results.
     static constexpr auto inputs = detail::distinct_inputs<lookups>();
 
-    /// Calls `function(lookup)` for every use of an input, in the order of `lookups`.
+    /// Calls `function(lookup, dim_extent)` for every use of an input, in the order of `lookups`; `dim` is below
+    /// dim_extent in the lookup's indices.
     template <class Function>
     constexpr void for_each_lookup(const Function &function) const {
-        heed::for_each_lookup(mask(), function);
-        heed::for_each_lookup(score_mod(), function);
-        heed::for_each_lookup(detail::sink_logit_of(given_), function);
-        heed::for_each_lookup(query_start(), function);
+        const auto in_all = [&](const auto &tuple, std::int64_t dim_extent) {
+            hana::unpack(tuple, [&](const auto &...expressions) {
+                (detail::visit_lookups(expressions, function, dim_extent), ...);
+            });
+        };
+        in_all(detail::pair_expressions_of(given_), 0);
+        in_all(query_stages(), head_dim);
+        in_all(key_stages(), head_dim);
+        in_all(value_stages(), value_dim);
+        in_all(output_stages(), value_dim);
     }
 };
 
@@ -286,8 +447,7 @@ constexpr bool keys_are_valid() {
 
 template <class Key, class Value>
 constexpr bool value_is_valid(const setting<Key, Value> *) {
-    if constexpr (std::same_as<Key, heads_> || std::same_as<Key, groups_> || std::same_as<Key, head_dim_> ||
-                  std::same_as<Key, value_dim_>) {
+    if constexpr (is_size<Key>) {
         if constexpr (rule::size_is_a_compile_time_constant<Key, Value, is_int<Value>>::check()) {
             return rule::size_is_positive<Key, Value::value>::check();
         } else {
@@ -299,6 +459,11 @@ constexpr bool value_is_valid(const setting<Key, Value> *) {
     } else if constexpr (std::same_as<Key, align_>) {
         constexpr bool known = std::same_as<Value, top_left_> || std::same_as<Value, bottom_right_>;
         return rule::align_is_top_left_or_bottom_right<Value, known>::check();
+    } else if constexpr (std::same_as<Key, position_>) {
+        return rule::absolute_positions_belong_to_tokens<Value, std::same_as<Value, absolute_positions_>>::check() &&
+               rule::position_is_a_scheme<Value, PositionScheme<Value>>::check();
+    } else if constexpr (is_one_of<setting<Key, Value>, setting<weights_, softmax_>, setting<weights_, softmax1_>>) {
+        return true;
     } else if constexpr (InputWithoutIndices<Value>) {
         return rule::input_is_indexed<Value>::check();
     } else {
@@ -329,6 +494,29 @@ constexpr bool query_start_is_valid() {
 }
 
 template <class... Settings>
+constexpr bool weights_allow_a_sink() {
+    return rule::sink_logit_belongs_to_softmax<weights_are_free<Settings...>,
+                                               is_given<sink_logit_, Settings...>>::check() &&
+           rule::softmax1_is_a_sink_logit_of_zero<adds_one<Settings...>, is_given<sink_logit_, Settings...>>::check();
+}
+
+/// For the values of keys without rules of their own.
+template <class Key, class Value>
+constexpr bool expression_is_valid(const setting<Key, Value> *) {
+    if constexpr (is_expression_key<Key> && Operand<Value>) {
+        using E = expression_of<Value>;
+        constexpr bool in_place = uses_only<Key, E>(typename terminals_of<Key>::type{});
+        if constexpr (std::same_as<Key, mask_>) {
+            return in_place;
+        } else {
+            return in_place && rule::value_is_a_number<Key, E>::check();
+        }
+    } else {
+        return true;
+    }
+}
+
+template <class... Settings>
 constexpr bool is_valid() {
     if constexpr (!(... && rule::argument_is_a_key_with_a_value<Settings>::check())) {
         return false;
@@ -351,6 +539,10 @@ constexpr bool is_valid() {
                                  get_or<sink_logit_>(std::declval<given>(), 0.0)))>()) {
             return false;
         } else if constexpr (!query_start_is_valid<decltype(query_start_of(std::declval<given>()))>()) {
+            return false;
+        } else if constexpr (!(... && expression_is_valid(static_cast<const Settings *>(nullptr)))) {
+            return false;
+        } else if constexpr (!weights_allow_a_sink<Settings...>()) {
             return false;
         } else {
             return inputs_agree(lookups_of<given>{});

@@ -9,11 +9,13 @@
 #include <heed/input_number.hpp>
 #include <heed/kernel_table.hpp>
 #include <heed/range.hpp>
+#include <heed/rows.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <type_traits>
+#include <vector>
 
 namespace heed {
 
@@ -34,7 +36,7 @@ struct table_reader {
 /// The range reading over a whole call, for the indices of inputs. What an input holds is not known yet.
 struct call_environment : range_reading {
     call_sizes sizes;
-    std::int64_t heads;
+    std::int64_t heads, groups, row_size;
     interval<std::int64_t> q_positions;
     bool q_positions_are_known;
 
@@ -46,6 +48,9 @@ struct call_environment : range_reading {
     interval<std::int64_t> operator()(batch_) const { return {0, sizes.batch - 1}; }
     point<std::int64_t> operator()(q_len_) const { return {sizes.q_len}; }
     point<std::int64_t> operator()(kv_len_) const { return {sizes.kv_len}; }
+    interval<std::int64_t> operator()(q_row_) const { return {0, sizes.q_len - 1}; }
+    interval<std::int64_t> operator()(group_) const { return {0, groups - 1}; }
+    interval<std::int64_t> operator()(dim_) const { return {0, row_size - 1}; }
     // clang-format on
     template <class T>
     static constexpr point<T> constant(T value) {
@@ -56,6 +61,11 @@ struct call_environment : range_reading {
         return {};
     }
 };
+
+template <class Setting, class Terminal>
+inline constexpr bool setting_uses = false;
+template <class Key, Expression E, class Terminal>
+inline constexpr bool setting_uses<setting<Key, E>, Terminal> = uses<E, Terminal>;
 
 template <class Range>
 constexpr index_range as_index_range(const Range &range) {
@@ -75,41 +85,103 @@ template <const auto &Variant>
 struct readings_of {
     using V = std::remove_cvref_t<decltype(Variant)>;
     using reader = table_reader<V>;
+    static constexpr bool uses_rows_of_queries = []<class... Given>(attention_variant<Given...> *) {
+        return (... || detail::setting_uses<Given, q_row_>);
+    }(static_cast<V *>(nullptr));
 
-    static token_pair at(const call_sizes &sizes, const pair_position &pair) {
+    static token_pair at(const call_sizes &sizes, const pair_position &pair, const input_reader &inputs) {
+        std::int64_t row = 0;
+        if constexpr (uses_rows_of_queries) row = pair.q_pos - query_start(sizes, pair.batch, inputs);
         return {.q = pair.q_pos,
                 .kv = pair.kv_pos,
                 .head = pair.head,
                 .batch = pair.batch,
                 .q_len = sizes.q_len,
-                .kv_len = sizes.kv_len};
+                .kv_len = sizes.kv_len,
+                .row = row};
     }
 
     static bool attends(const call_sizes &sizes, const pair_position &pair, const input_reader &inputs) {
-        return heed::attends(Variant, at(sizes, pair), reader{&inputs});
+        return heed::attends(Variant, at(sizes, pair, inputs), reader{&inputs});
     }
 
     static double modified_score(const call_sizes &sizes, const pair_position &pair, double score,
                                  const input_reader &inputs) {
-        return heed::modified_score(Variant, at(sizes, pair), score, reader{&inputs});
+        return heed::modified_score(Variant, at(sizes, pair, inputs), score, reader{&inputs});
+    }
+
+    static double weight_of_score(const call_sizes &sizes, const pair_position &pair, double score,
+                                  const input_reader &inputs) {
+        return heed::weight_of_score(Variant, at(sizes, pair, inputs), score, reader{&inputs});
+    }
+
+    static double weight_factor(const call_sizes &sizes, const pair_position &pair, const input_reader &inputs) {
+        return heed::factor_of_weight(Variant, at(sizes, pair, inputs), reader{&inputs});
+    }
+
+    // Rows of queries and results have a position and a head, those of keys and values a position and a group.
+
+    template <class Stages>
+    static void modify(const Stages &stages, const row_place &place, double *row, std::int64_t size,
+                       const input_reader &inputs) {
+        const std::vector<double> changed = modified_row(stages, place, std::vector<double>(row, row + size),
+                                                         reader{&inputs});
+        std::copy(changed.begin(), changed.end(), row);
+    }
+
+    static row_place query_place(const call_sizes &sizes, const row_position &at, const input_reader &inputs) {
+        return {.batch = at.batch,
+                .head = at.head_or_group,
+                .q_pos = query_start(sizes, at.batch, inputs) + at.row_or_key,
+                .q_row = at.row_or_key,
+                .q_len = sizes.q_len,
+                .kv_len = sizes.kv_len};
+    }
+
+    static row_place key_place(const call_sizes &sizes, const row_position &at) {
+        return {.batch = at.batch,
+                .group = at.head_or_group,
+                .kv_pos = at.row_or_key,
+                .q_len = sizes.q_len,
+                .kv_len = sizes.kv_len};
+    }
+
+    static void modify_query(const call_sizes &sizes, const row_position &at, double *row, const input_reader &inputs) {
+        modify(Variant.query_stages(), query_place(sizes, at, inputs), row, V::head_dim, inputs);
+    }
+
+    static void modify_key(const call_sizes &sizes, const row_position &at, double *row, const input_reader &inputs) {
+        modify(Variant.key_stages(), key_place(sizes, at), row, V::head_dim, inputs);
+    }
+
+    static void modify_value(const call_sizes &sizes, const row_position &at, double *row, const input_reader &inputs) {
+        modify(Variant.value_stages(), key_place(sizes, at), row, V::value_dim, inputs);
+    }
+
+    static void modify_output(const call_sizes &sizes, const row_position &at, double *row,
+                              const input_reader &inputs) {
+        modify(Variant.output_stages(), query_place(sizes, at, inputs), row, V::value_dim, inputs);
     }
 
     static double sink_logit(const call_sizes &sizes, std::int64_t batch, std::int64_t head,
                              const input_reader &inputs) {
-        return evaluate(Variant.sink_logit(), environment_of(at(sizes, {batch, head, 0, 0}), 0, reader{&inputs}));
+        return evaluate(Variant.sink_logit(), environment_of(token_pair{.head = head, .batch = batch, .q_len = sizes.q_len, .kv_len = sizes.kv_len}, 0,
+                                       reader{&inputs}));
     }
 
     static std::int64_t query_start(const call_sizes &sizes, std::int64_t batch, const input_reader &inputs) {
-        return evaluate(Variant.query_start(), environment_of(at(sizes, {batch, 0, 0, 0}), 0, reader{&inputs}));
+        return evaluate(Variant.query_start(), environment_of(token_pair{.batch = batch, .q_len = sizes.q_len, .kv_len = sizes.kv_len}, 0,
+                                       reader{&inputs}));
     }
 
     static index_range input_index(const call_sizes &sizes, int input, int dimension) {
-        call_environment environment{{}, sizes, V::heads, {}, false};
+        call_environment environment{{}, sizes, V::heads, V::groups, 0, {}, false};
         const index_range start = as_index_range(evaluate(Variant.query_start(), environment));
         environment.q_positions = {start.lowest, start.highest + sizes.q_len - 1};
         index_range result{0, 0, false};
         bool first = true;
-        Variant.for_each_lookup([&](const auto &lookup) {
+        Variant.for_each_lookup([&](const auto &lookup, std::int64_t dim_extent) {
+            environment.row_size = dim_extent;
             using L = std::remove_cvref_t<decltype(lookup)>;
             if (input_number<V, typename L::input>() != input) return;
             int index_dimension = 0;
@@ -136,7 +208,8 @@ struct readings_of {
                               .head = {tile.first_head, tile.first_head + tile.head_count - 1},
                               .batch = tile.batch,
                               .q_len = sizes.q_len,
-                              .kv_len = sizes.kv_len};
+                              .kv_len = sizes.kv_len,
+                              .row = {tile.first_row, tile.first_row + tile.row_count - 1}};
         const truth<bool> known = attends_within(Variant, pairs, reader{&inputs});
         return known.must ? tile_class::full : known.may ? tile_class::mixed : tile_class::empty;
     }
@@ -174,7 +247,14 @@ constexpr variant_description describe(const char *name, const char *formula,
                                static_cast<int>(KernelCount),
                                {readings::attends, readings::modified_score, nullptr, readings::query_start,
                                 readings::input_index, readings::classify}};
-    if constexpr (V::has_sink) result.readings.sink_logit = readings::sink_logit;
+    variant_readings &parts = result.readings;
+    if constexpr (V::has_sink) parts.sink_logit = readings::sink_logit;
+    if constexpr (!V::is_softmax) parts.weight_of_score = readings::weight_of_score;
+    if constexpr (V::has_weight_factor) parts.weight_factor = readings::weight_factor;
+    if constexpr (V::template has<query_mod_> || V::template has<position_>) parts.modify_query = readings::modify_query;
+    if constexpr (V::template has<key_mod_> || V::template has<position_>) parts.modify_key = readings::modify_key;
+    if constexpr (V::template has<value_mod_>) parts.modify_value = readings::modify_value;
+    if constexpr (V::template has<output_mod_>) parts.modify_output = readings::modify_output;
     return result;
 }
 

@@ -11,10 +11,13 @@
 #include <heed/range.hpp>
 #include <heed/variant_source.hpp>
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace heed::generators {
 
@@ -22,6 +25,8 @@ namespace detail {
 
 /// Positions are 32-bit whole numbers in kernels, and so is every whole number of a formula. Throws std::out_of_range.
 Halide::Expr halide_constant(std::int64_t value);
+/// Element `index` of these numbers, in double precision.
+Halide::Expr constant_table(const std::vector<double> &numbers, const Halide::Expr &index);
 inline Halide::Expr halide_constant(double value) { return static_cast<float>(value); }
 inline Halide::Expr halide_constant(bool value) { return Halide::Internal::make_bool(value); }
 
@@ -45,6 +50,7 @@ struct pair_reading : value_reading {
     Halide::Expr operator()(batch_) const { return values.batch; }
     Halide::Expr operator()(q_len_) const { return values.q_len; }
     Halide::Expr operator()(kv_len_) const { return values.kv_len; }
+    Halide::Expr operator()(q_row_) const { return values.q_row; }
     // clang-format on
     template <class T>
     Halide::Expr constant(T value) const {
@@ -53,6 +59,63 @@ struct pair_reading : value_reading {
     template <class Input, class... Indices>
     Halide::Expr lookup(Input, const Indices &...indices) const {
         return read(input_number<Variant, Input>(), {indices...});
+    }
+};
+
+/// The Halide reading of one element of a row.
+template <class Variant>
+struct element_reading : value_reading {
+    element_values values;
+    const row_access &access;
+
+    element_reading(const element_values &at, const row_access &rows) : values(at), access(rows) {}
+
+    // clang-format off
+    Halide::Expr operator()(dim_) const { return values.dim; }
+    Halide::Expr operator()(q_pos_) const { return values.q_pos; }
+    Halide::Expr operator()(q_row_) const { return values.q_row; }
+    Halide::Expr operator()(head_) const { return values.head; }
+    Halide::Expr operator()(kv_pos_) const { return values.kv_pos; }
+    Halide::Expr operator()(group_) const { return values.group; }
+    Halide::Expr operator()(batch_) const { return values.batch; }
+    Halide::Expr operator()(q_len_) const { return values.q_len; }
+    Halide::Expr operator()(kv_len_) const { return values.kv_len; }
+    // clang-format on
+    template <class T>
+    Halide::Expr constant(T value) const {
+        return halide_constant(value);
+    }
+    template <class Input, class... Indices>
+    Halide::Expr lookup(Input, const Indices &...indices) const {
+        return access.read(input_number<Variant, Input>(), {indices...});
+    }
+    template <class Row>
+    Halide::Expr element(Row, const Halide::Expr &index) const {
+        return access.element(index);
+    }
+    template <Expression E>
+    Halide::Expr mean_over_dims(const E &of_dim) const {
+        return access.mean_over_dims([function = function(of_dim)](const Halide::Expr &dim) { return function(dim, {}); });
+    }
+    template <std::int64_t Extent, Expression E>
+    Halide::Expr tabulated(const E &of_dim, const Halide::Expr &index) const {
+        return access.tabulated(static_cast<int>(Extent), function(of_dim), index,
+                                !uses<E, head_, group_, batch_, q_row_, query_, key_, value_, output_>);
+    }
+    template <std::size_t Extent>
+    Halide::Expr constant_element(const std::array<double, Extent> &numbers, const Halide::Expr &index) const {
+        return constant_table({numbers.begin(), numbers.end()}, index);
+    }
+
+  private:
+    template <Expression E>
+    function_of_place function(const E &of_dim) const {
+        return [of_dim, at = values, &rows = access](const Halide::Expr &other_dim, const Halide::Expr &position) {
+            element_values there = at;
+            there.dim = other_dim;
+            if (position.defined()) (at.kv_pos.defined() ? there.kv_pos : there.q_pos) = position;
+            return evaluate(of_dim, element_reading(there, rows));
+        };
     }
 };
 
@@ -73,6 +136,7 @@ struct tile_reading : range_reading {
     point<Halide::Expr> operator()(batch_) const { return {values.batch}; }
     point<Halide::Expr> operator()(q_len_) const { return {values.q_len}; }
     point<Halide::Expr> operator()(kv_len_) const { return {values.kv_len}; }
+    interval<Halide::Expr> operator()(q_row_) const { return {values.q_row.lowest, values.q_row.highest}; }
     // clang-format on
     template <class T>
     point<Halide::Expr> constant(T value) const {
@@ -124,6 +188,22 @@ variant_source source_of(std::string name) {
     source.score_mod = reading_of(Variant.score_mod());
     if constexpr (V::has_sink) source.sink_logit = reading_of(Variant.sink_logit());
     source.query_start = reading_of(Variant.query_start());
+    if constexpr (!V::is_softmax) source.free_weight = reading_of(Variant.free_weight());
+    if constexpr (V::has_weight_factor) source.weight_factor = reading_of(Variant.weight_factor());
+    const auto stages_of = [](const auto &tuple) {
+        std::vector<row_stage> stages;
+        hana::unpack(tuple, [&](const auto &...each) {
+            (stages.push_back([each](const element_values &values, const row_access &access) {
+                return evaluate(each, detail::element_reading<V>(values, access));
+            }),
+             ...);
+        });
+        return stages;
+    };
+    source.query_stages = stages_of(Variant.query_stages());
+    source.key_stages = stages_of(Variant.key_stages());
+    source.value_stages = stages_of(Variant.value_stages());
+    source.output_stages = stages_of(Variant.output_stages());
     source.classify = [mask = Variant.mask()](const tile_values &tile, const input_lookup &read) {
         return tile.one_head
                    ? detail::classify<V>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})

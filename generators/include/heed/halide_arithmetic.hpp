@@ -18,6 +18,12 @@ Halide::Expr log(tag, const Halide::Expr &a);
 Halide::Expr floor_divide(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr floor_modulo(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr tanh(tag, const Halide::Expr &a);
+Halide::Expr cos(tag, const Halide::Expr &a);
+Halide::Expr sin(tag, const Halide::Expr &a);
+Halide::Expr cos_of_turns(tag, const Halide::Expr &position, const Halide::Expr &turns);
+Halide::Expr sin_of_turns(tag, const Halide::Expr &position, const Halide::Expr &turns);
+Halide::Expr uniform_random(tag, const Halide::Expr &seed, const Halide::Expr &batch, const Halide::Expr &head,
+                            const Halide::Expr &row, const Halide::Expr &key);
 Halide::Expr is_less(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr is_less_equal(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr is_equal(tag, const Halide::Expr &a, const Halide::Expr &b);

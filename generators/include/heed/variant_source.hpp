@@ -26,8 +26,34 @@ using input_lookup = std::function<Halide::Expr(int input, const std::vector<Hal
 
 /// The values of the DSL's terminals at one pair of query and key.
 struct pair_values {
-    Halide::Expr score, q_pos, kv_pos, head, batch, q_len, kv_len;
+    Halide::Expr score, q_pos, kv_pos, head, batch, q_len, kv_len, q_row{};
 };
+
+/// The values of the DSL's terminals at one element of a row. Rows of queries and results have no kv_pos and group, those
+/// of keys and values no q_pos, q_row and head.
+struct element_values {
+    Halide::Expr dim, q_pos, q_row, head, kv_pos, group, batch, q_len, kv_len;
+};
+
+/// An expression as a function of `dim`, all else staying as it is.
+using function_of_dim = std::function<Halide::Expr(const Halide::Expr &dim)>;
+
+/// The same for another position of query or key, too; the current one if that is undefined.
+using function_of_place = std::function<Halide::Expr(const Halide::Expr &dim, const Halide::Expr &position)>;
+
+/// What a modification of a row may ask for besides terminals.
+struct row_access {
+    function_of_dim element;
+    std::function<Halide::Expr(const function_of_dim &)> mean_over_dims;
+    /// `of_dim` at `index`, which is below `extent`. It may be asked for any position if nothing else decides its value.
+    std::function<Halide::Expr(int extent, const function_of_place &of_place, const Halide::Expr &index,
+                               bool position_decides)>
+        tabulated;
+    input_lookup read;
+};
+
+/// One modification of a row.
+using row_stage = std::function<Halide::Expr(const element_values &, const row_access &)>;
 
 /// A closed range.
 struct value_range {
@@ -39,12 +65,15 @@ struct tile_values {
     value_range q_pos, kv_pos, head;
     bool one_head;  ///< head.lowest is the only one, so what is looked up by head is known exactly
     Halide::Expr batch, q_len, kv_len;
+    value_range q_row{};
 };
 
 /// What is proved of a tile: may any pair attend, must every pair.
 struct tile_condition {
     Halide::Expr may, must;
 };
+
+using pair_expression = std::function<Halide::Expr(const pair_values &, const input_lookup &)>;
 
 struct variant_source {
     std::string name;
@@ -53,10 +82,13 @@ struct variant_source {
     double scale;
     std::vector<input_source> inputs;
 
-    std::function<Halide::Expr(const pair_values &, const input_lookup &)> mask;
-    std::function<Halide::Expr(const pair_values &, const input_lookup &)> score_mod;
-    std::function<Halide::Expr(const pair_values &, const input_lookup &)> sink_logit;  ///< empty without a sink
-    std::function<Halide::Expr(const pair_values &, const input_lookup &)> query_start;
+    pair_expression mask, score_mod;
+    pair_expression sink_logit;  ///< empty without a sink
+    pair_expression query_start;
+    pair_expression free_weight;    ///< of a score; empty for a softmax
+    pair_expression weight_factor;  ///< empty if it is 1
+    /// In the order in which they apply; empty for a tensor that is used as it is.
+    std::vector<row_stage> query_stages, key_stages, value_stages, output_stages;
     std::function<tile_condition(const tile_values &, const input_lookup &)> classify;
 };
 

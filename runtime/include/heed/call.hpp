@@ -49,6 +49,9 @@
 //     }  // namespace models
 #pragma once
 
+#include <array>
+#include <type_traits>
+
 #include <heed/untyped_call.hpp>
 
 namespace heed {
@@ -60,6 +63,47 @@ struct call_options {
     const char *isa = nullptr;        ///< "avx2", ...: run the kernel of this instruction set; null: the best
 };
 
+/// A tensor that a call reads or writes: a view of f32, f16 or bf16 elements. The types must be those of one of the
+/// kernels that DTYPES of heed_add_kernels names.
+template <typename Data>
+class tensor_argument {
+  public:
+    /// "Not given", which calls refuse.
+    constexpr tensor_argument() noexcept = default;
+    template <typename T>
+    constexpr tensor_argument(const view<T, 4> &of) noexcept : tensor_argument(of.data(), of.extents(), of.strides()) {
+        given_ = of.given();
+    }
+    template <typename T>
+    constexpr tensor_argument(T *data, indices<4> extents) noexcept
+        : tensor_argument(data, extents, detail::row_major(extents)) {}
+    template <typename T>
+    constexpr tensor_argument(T *data, indices<4> extents, indices<4> strides) noexcept
+        : data_(data),
+          type_(detail::element<std::remove_const_t<T>>::type),
+          extents_(extents),
+          strides_(strides),
+          given_(true) {}
+
+    /// As the untyped call takes it; this must outlive the call.
+    constexpr basic_tensor<Data> untyped() const noexcept {
+        if (!given_) {
+            return {};
+        }
+        return {data_, type_, 4, extents_.data(), strides_.data()};
+    }
+
+  private:
+    Data data_ = nullptr;
+    data_type type_ = data_type::f32;
+    indices<4> extents_ = std::array<std::int64_t, 4>{};
+    indices<4> strides_ = std::array<std::int64_t, 4>{};
+    bool given_ = false;
+};
+
+using input_argument = tensor_argument<const void *>;
+using output_argument = tensor_argument<void *>;
+
 /// The inputs of a variant in the order of the kernel table.
 template <typename... Argument>
 constexpr std::array<tensor, sizeof...(Argument)> list_inputs(const Argument &...arguments) noexcept {
@@ -69,15 +113,15 @@ constexpr std::array<tensor, sizeof...(Argument)> list_inputs(const Argument &..
 namespace detail {
 
 /// The part that all typed calls share. The views must outlive the result.
-constexpr call_arguments typed_arguments(const variant_description &variant, const view<const float, 4> &query,
-                                         const view<const float, 4> &key, const view<const float, 4> &value,
-                                         const view<float, 4> &output, const call_options &options) noexcept {
+constexpr call_arguments typed_arguments(const variant_description &variant, const input_argument &query,
+                                         const input_argument &key, const input_argument &value,
+                                         const output_argument &output, const call_options &options) noexcept {
     call_arguments arguments;
     arguments.variant = &variant;
-    arguments.query = as_tensor(query);
-    arguments.key = as_tensor(key);
-    arguments.value = as_tensor(value);
-    arguments.output = as_tensor(output);
+    arguments.query = query.untyped();
+    arguments.key = key.untyped();
+    arguments.value = value.untyped();
+    arguments.output = output.untyped();
     arguments.log_sum_exp = as_tensor(options.log_sum_exp);
     arguments.threads = options.threads;
     arguments.isa = options.isa;
@@ -93,8 +137,8 @@ class attention_kernel {
     constexpr explicit attention_kernel(const variant_description &variant) noexcept : variant_(&variant) {}
 
     /// Computes `output`. Throws a heed::error; a refused call writes nothing.
-    void operator()(const view<const float, 4> &query, const view<const float, 4> &key,
-                    const view<const float, 4> &value, const view<float, 4> &output, const Inputs &inputs,
+    void operator()(const input_argument &query, const input_argument &key, const input_argument &value,
+                    const output_argument &output, const Inputs &inputs,
                     const call_options &options = {}) const {
         const auto list = inputs.heed_inputs();
         call_arguments arguments = detail::typed_arguments(*variant_, query, key, value, output, options);
@@ -104,8 +148,8 @@ class attention_kernel {
     }
 
     /// The same without exceptions.
-    status try_run(const view<const float, 4> &query, const view<const float, 4> &key,
-                   const view<const float, 4> &value, const view<float, 4> &output, const Inputs &inputs,
+    status try_run(const input_argument &query, const input_argument &key, const input_argument &value,
+                   const output_argument &output, const Inputs &inputs,
                    const call_options &options = {}) const noexcept {
         const auto list = inputs.heed_inputs();
         call_arguments arguments = detail::typed_arguments(*variant_, query, key, value, output, options);
@@ -127,15 +171,15 @@ class attention_kernel<void> {
     constexpr explicit attention_kernel(const variant_description &variant) noexcept : variant_(&variant) {}
 
     /// Computes `output`. Throws a heed::error; a refused call writes nothing.
-    void operator()(const view<const float, 4> &query, const view<const float, 4> &key,
-                    const view<const float, 4> &value, const view<float, 4> &output,
+    void operator()(const input_argument &query, const input_argument &key, const input_argument &value,
+                    const output_argument &output,
                     const call_options &options = {}) const {
         run(detail::typed_arguments(*variant_, query, key, value, output, options));
     }
 
     /// The same without exceptions.
-    status try_run(const view<const float, 4> &query, const view<const float, 4> &key,
-                   const view<const float, 4> &value, const view<float, 4> &output,
+    status try_run(const input_argument &query, const input_argument &key, const input_argument &value,
+                   const output_argument &output,
                    const call_options &options = {}) const noexcept {
         return heed::try_run(detail::typed_arguments(*variant_, query, key, value, output, options));
     }

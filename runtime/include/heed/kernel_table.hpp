@@ -9,7 +9,28 @@
 namespace heed {
 
 /// Storage type of a tensor's elements.
-enum class data_type : std::uint8_t { f32, i32 };
+enum class data_type : std::uint8_t { f32, i32, f16, bf16 };
+
+constexpr int bytes_of(data_type type) noexcept {
+    return type == data_type::f16 || type == data_type::bf16 ? 2 : 4;
+}
+
+constexpr const char *name_of(data_type type) noexcept {
+    return type == data_type::f32 ? "f32" : type == data_type::i32 ? "i32" : type == data_type::f16 ? "f16" : "bf16";
+}
+
+/// The storage types of a kernel's tensors.
+struct tensor_types {
+    data_type query, key, value, output;
+
+    constexpr tensor_types(data_type all = data_type::f32) noexcept : tensor_types(all, all, all, all) {}
+    constexpr tensor_types(data_type q, data_type k, data_type v, data_type o) noexcept
+        : query(q), key(k), value(v), output(o) {}
+
+    constexpr bool operator==(const tensor_types &other) const noexcept {
+        return query == other.query && key == other.key && value == other.value && output == other.output;
+    }
+};
 
 /// One `input<"name", type>` of a variant. A rank of 0 is a single number.
 struct input_description {
@@ -31,6 +52,13 @@ struct pair_position {
     std::int64_t head;
     std::int64_t q_pos;
     std::int64_t kv_pos;
+};
+
+/// A row of a query or result (head, q_row), or of a key or value (group, key).
+struct row_position {
+    std::int64_t batch;
+    std::int64_t head_or_group;
+    std::int64_t row_or_key;
 };
 
 /// Reads one element of input number `input` of a variant, for the readings below.
@@ -69,6 +97,16 @@ struct variant_readings {
     /// Values that the index `dimension` (outermost first) of an input takes in a call of these sizes.
     index_range (*input_index)(const call_sizes &, int input, int dimension);
     tile_class (*classify)(const call_sizes &, const tile_bounds &, const input_reader &);
+    /// The weight of a modified score where weights are no softmax; else null.
+    double (*weight_of_score)(const call_sizes &, const pair_position &, double score, const input_reader &) = nullptr;
+    /// Null where the factor is 1.
+    double (*weight_factor)(const call_sizes &, const pair_position &, const input_reader &) = nullptr;
+    /// Change a row in memory into the one that takes part, and a result into the one that is stored; null where that
+    /// is the same.
+    void (*modify_query)(const call_sizes &, const row_position &, double *row, const input_reader &) = nullptr;
+    void (*modify_key)(const call_sizes &, const row_position &, double *row, const input_reader &) = nullptr;
+    void (*modify_value)(const call_sizes &, const row_position &, double *row, const input_reader &) = nullptr;
+    void (*modify_output)(const call_sizes &, const row_position &, double *row, const input_reader &) = nullptr;
 };
 
 /// One compiled kernel. `run` takes Halide's argument array: user context, query, key, value, the inputs in the order
@@ -77,10 +115,10 @@ struct variant_readings {
 /// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
-    const char *pass;      ///< "forward"
+    const char *pass;      ///< "forward", or "weights": see call.hpp
     const char *schedule;  ///< "prefill"
     const char *isa;       ///< "avx512", "avx2" or "x86_64"; see isa.hpp
-    data_type type;        ///< of query, key, value and output
+    tensor_types types;
     int query_tile;        ///< rows (of all heads of a group together) and keys of one tile
     int key_tile;
     int heads_per_tile;  ///< query heads whose rows share a tile

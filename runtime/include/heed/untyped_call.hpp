@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include <heed/error.hpp>
+#include <heed/float16.hpp>
 #include <heed/kernel_table.hpp>
 #include <heed/view.hpp>
 
@@ -47,6 +48,7 @@ struct call_arguments {
     output_tensor log_sum_exp = {};  ///< optional
     int threads = 0;                 ///< 0: see heed/threads.hpp
     const char *isa = nullptr;       ///< null: see heed/isa.hpp
+    const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever `isa` and the types are
 };
 
 /// Checks every argument, picks a kernel and runs it. Throws a heed::error.
@@ -55,8 +57,10 @@ void run(const call_arguments &arguments);
 /// The same without exceptions.
 status try_run(const call_arguments &arguments) noexcept;
 
-/// The kernel that a call with this `isa` (may be null) runs on this CPU. Throws unsupported_error.
-const kernel_description &choose_kernel(const variant_description &variant, const char *isa);
+/// The kernel that a call with this `isa` (may be null) runs on this CPU: one for `pass` and `types`, if given, or for
+/// the types that the library has. Throws unsupported_error.
+const kernel_description &choose_kernel(const variant_description &variant, const char *isa,
+                                        const char *pass = "forward", const tensor_types *types = nullptr);
 
 namespace detail {
 
@@ -69,6 +73,14 @@ struct element<float> {
 template <>
 struct element<std::int32_t> {
     static constexpr data_type type = data_type::i32;
+};
+template <>
+struct element<float16> {
+    static constexpr data_type type = data_type::f16;
+};
+template <>
+struct element<bfloat16> {
+    static constexpr data_type type = data_type::bf16;
 };
 
 }  // namespace detail
