@@ -10,6 +10,7 @@
 #include <heed/masks.hpp>
 #include <heed/print.hpp>
 #include <heed/range.hpp>
+#include <heed/relative_positions.hpp>
 #include <heed/rules.hpp>
 #include <heed/scores.hpp>
 #include <heed/variant.hpp>
