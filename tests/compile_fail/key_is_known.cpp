@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// expect: key_is_known<dropout_, false>
+// expect: key_is_known<bias_scale_, false>
 // expect: unknown key
 #include <heed/heed.hpp>
 
 using namespace heed;
 
-struct dropout_ : variant_key<dropout_> {
+struct bias_scale_ : variant_key<bias_scale_> {
     using variant_key::operator=;
 };
-inline constexpr dropout_ dropout{};
+inline constexpr bias_scale_ bias_scale{};
 
 #ifdef HEED_EXPECT_ERROR
-inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, dropout = 0.1);
+inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, bias_scale = 0.1);
 #else
 inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, scale = 0.1);
 #endif

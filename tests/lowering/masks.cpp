@@ -22,6 +22,28 @@ inline constexpr auto no_later_key = with(causal);
 inline constexpr auto window = with(causal && sliding_window(5_c));
 inline constexpr auto window_and_first = with(causal && (sliding_window(5_c) || first_tokens(3_c)));
 inline constexpr auto padding = with(kv_pos < length[batch] && causal);
+inline constexpr auto dilated = with(causal && dilated_window(4_c, 3_c));
+inline constexpr auto both_sides = with(neighbourhood(5_c) && strided(2_c));
+inline constexpr auto prefix = with(prefix_lm(length[batch]));
+inline constexpr auto strided_and_recent = with(sparse_strided(6_c));
+inline constexpr auto fixed_columns = with(sparse_fixed(8_c, 2_c));
+inline constexpr auto chunks = with(causal && blocks(8_c));
+inline constexpr auto near_blocks = with(neighbouring_blocks(4_c, 1_c) && !blocks(4_c));
+inline constexpr auto listed_blocks = with(random_blocks(4_c, 3_c, documents) || global_tokens(2_c));
+inline constexpr auto live_blocks = with(marked_blocks(4_c, documents));
+inline constexpr auto packed = with(causal && same(documents));
+inline constexpr auto kept_keys = with(marked_keys(documents) && prefix_lm(3_c));
+inline constexpr auto flagged = with(global_tokens(documents) || sliding_window(3_c));
+inline constexpr auto padded_both = with(padded_left && padded && padded_queries);
+inline constexpr auto image = with(neighbourhood_2d(6_c, 1_c, 2_c));
+inline constexpr auto frames = with(neighbourhood_3d(3_c, 4_c, 1_c, 1_c, 1_c));
+inline constexpr auto shifted_line = with(shifted_neighbourhood(max(length[batch], 5_c), 2));
+inline constexpr auto shifted_image = with(shifted_neighbourhood_2d(6_c, 5_c, 2_c, 1_c));
+inline constexpr auto shifted_frames = with(shifted_neighbourhood_3d(3_c, 3_c, 4_c, 1_c, 1_c, 1_c));
+inline constexpr auto image_windows = with(windows_2d(6_c, 2_c, 3_c));
+inline constexpr auto shifted_windows = with(windows_2d(8_c, 2_c, 4_c, 1_c, 2_c));
+inline constexpr auto few_buckets = with(t5_causal_bucket(8_c, 20_c) < 6 && t5_bidirectional_bucket(8_c, 20_c) != 3);
+inline constexpr auto clipped = with(clipped_distance(4_c) != 8);
 
 // Division and remainder of negative positions.
 inline constexpr auto same_block = with(q_pos / 4 == kv_pos / 4);
@@ -30,7 +52,7 @@ inline constexpr auto looked_up_divisor = with(q_pos / (length[batch] - 8) <= kv
 inline constexpr auto every_third = with((q_pos - kv_pos) % 3 == 0);
 inline constexpr auto negative_modulus = with(q_pos % -4 + kv_pos < 9);
 inline constexpr auto looked_up_modulus = with((kv_pos - q_pos) % (length[batch] - 8) > q_len % 5 - 3);
-inline constexpr auto strided = with(causal && (q_pos - kv_pos < 4 || (q_pos - kv_pos) % 8 == 0));
+inline constexpr auto recent_or_eighth = with(causal && (q_pos - kv_pos < 4 || (q_pos - kv_pos) % 8 == 0));
 
 // abs, min, max, select.
 inline constexpr auto near = with(abs(q_pos - kv_pos) <= 6);
@@ -83,8 +105,14 @@ const std::vector<mask_case> &mask_cases() {
     // clang-format off
     static const std::vector<mask_case> all{
         HEED_MASK(no_later_key), HEED_MASK(window), HEED_MASK(window_and_first), HEED_MASK(padding),
+        HEED_MASK(dilated), HEED_MASK(both_sides), HEED_MASK(prefix), HEED_MASK(strided_and_recent),
+        HEED_MASK(fixed_columns), HEED_MASK(chunks), HEED_MASK(near_blocks), HEED_MASK(listed_blocks),
+        HEED_MASK(live_blocks), HEED_MASK(packed), HEED_MASK(kept_keys), HEED_MASK(flagged), HEED_MASK(padded_both),
+        HEED_MASK(image), HEED_MASK(frames), HEED_MASK(shifted_line), HEED_MASK(shifted_image),
+        HEED_MASK(shifted_frames), HEED_MASK(image_windows), HEED_MASK(shifted_windows), HEED_MASK(few_buckets),
+        HEED_MASK(clipped),
         HEED_MASK(same_block), HEED_MASK(negative_divisor), HEED_MASK(looked_up_divisor), HEED_MASK(every_third),
-        HEED_MASK(negative_modulus), HEED_MASK(looked_up_modulus), HEED_MASK(strided),
+        HEED_MASK(negative_modulus), HEED_MASK(looked_up_modulus), HEED_MASK(recent_or_eighth),
         HEED_MASK(near), HEED_MASK(far), HEED_MASK(smaller), HEED_MASK(by_head), HEED_MASK(by_position),
         HEED_MASK(number_by_position), HEED_MASK(product),
         HEED_MASK(one_hole), HEED_MASK(negations), HEED_MASK(never), HEED_MASK(always),

@@ -80,6 +80,58 @@ TEST_CASE("alibi lowers the score by slope times distance") {
     CHECK(at(5, 9) == doctest::Approx(3.0 - 0.25 * 4));
 }
 
+TEST_CASE("alibi_bias is what alibi adds to the score") {
+    const auto ten = [](auto, std::int64_t) { return 10.0; };
+    const auto at = [&](auto expression, std::int64_t q, std::int64_t kv, std::int64_t h) {
+        return evaluate(expression, environment_of({.q = q, .kv = kv, .head = h}, 3.0, ten));
+    };
+    CHECK(at(alibi_bias(8_c), 9, 5, 1) == doctest::Approx(-0.25 * 4));
+    CHECK(at(score + alibi_bias(8_c), 5, 9, 1) == doctest::Approx(3.0 - 0.25 * 4));
+    CHECK(at(alibi_bias(6_c), 3, 1, 4) == doctest::Approx(-0.5 * 2));
+    CHECK(at(alibi(8_c) + input<"bias">[kv_pos], 9, 5, 1) == doctest::Approx(13.0 - 0.25 * 4));
+    // Not a second whole score: no rule stands against these.
+    CHECK(at(softcap(score, 30.0) + alibi_bias(8_c), 5, 5, 0) == doctest::Approx(30 * std::tanh(0.1)));
+    CHECK(at(softcap(alibi(8_c), 30.0) + 1.0, 5, 5, 0) == doctest::Approx(30 * std::tanh(0.1) + 1));
+}
+
+TEST_CASE("kerple_log_bias") {
+    const auto at = [](std::int64_t q, std::int64_t kv) {
+        return evaluate(kerple_log_bias(2.0, 0.5), environment_of({.q = q, .kv = kv}));
+    };
+    CHECK(at(4, 4) == 0.0);
+    CHECK(at(6, 0) == doctest::Approx(-2 * std::log(4.0)));
+    CHECK(at(0, 6) == doctest::Approx(-2 * std::log(4.0)));
+}
+
+TEST_CASE("temperature and scales") {
+    const auto read = [](auto, std::int64_t h) { return h == 2 ? 0.5 : 4.0; };
+    const auto at = [&](auto expression, std::int64_t q, std::int64_t h) {
+        return evaluate(expression, environment_of({.q = q, .kv = 0, .head = h}, 3.0, read));
+    };
+    CHECK(at(temperature(score, 2.0), 0, 0) == 1.5);
+    CHECK(at(temperature(score, 2_c), 0, 0) == 1.5);
+    CHECK(at(temperature(score, input<"t">[head]), 0, 2) == 6.0);
+    CHECK(at(scaled_by_head(score, input<"head_scale">), 0, 2) == 1.5);
+    CHECK(at(scaled_by_head(score, input<"head_scale">), 0, 1) == 12.0);
+    CHECK(at(scaled_by_log_length(score, 0.5), 0, 0) == 0.0);
+    CHECK(at(scaled_by_log_length(score, input<"s">[head]), 99, 2) == doctest::Approx(3 * 0.5 * std::log(100.0)));
+    CHECK(at(scaled_by_log_position(score), 8190, 0) == 3.0);
+    CHECK(at(scaled_by_log_position(score), 8191, 0) == doctest::Approx(3 * (1 + 0.1 * std::log(2.0))));
+    CHECK(at(scaled_by_log_position(score, 10_c, 0.5), 29, 0) == doctest::Approx(3 * (1 + 0.5 * std::log(4.0))));
+}
+
+TEST_CASE("query_row counts the queries of the call, and a bias may leave indices out") {
+    const auto row = [](std::int64_t q, std::int64_t q_len, std::int64_t kv_len) {
+        return evaluate(query_row, environment_of({.q = q, .kv = 0, .q_len = q_len, .kv_len = kv_len}));
+    };
+    CHECK(row(7, 1, 8) == 0);
+    CHECK(row(9, 4, 12) == 1);
+    CHECK(row(-2, 5, 3) == 0);
+    const auto bias = [](auto, std::int64_t h, std::int64_t kv) { return static_cast<double>(100 * h + kv); };
+    CHECK(evaluate(score + input<"bias">(head, kv_pos), environment_of({.q = 8, .kv = 5, .head = 2}, 0.5, bias)) ==
+          205.5);
+}
+
 TEST_CASE("softcap is close to the score near 0 and stays below the cap") {
     const auto capped = [](double value) { return evaluate(softcap(score, 30.0), environment_of({}, value)); };
     CHECK(capped(0.0) == 0.0);

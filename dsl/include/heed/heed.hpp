@@ -7,11 +7,13 @@
 #include <heed/attends.hpp>
 #include <heed/evaluate.hpp>
 #include <heed/expression.hpp>
+#include <heed/heed.hpp>
 #include <heed/masks.hpp>
 #include <heed/norms.hpp>
 #include <heed/positions.hpp>
 #include <heed/print.hpp>
 #include <heed/range.hpp>
+#include <heed/relative_positions.hpp>
 #include <heed/rows.hpp>
 #include <heed/rules.hpp>
 #include <heed/scores.hpp>

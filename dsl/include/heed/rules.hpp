@@ -608,4 +608,110 @@ struct alibi_takes_the_number_of_heads {
     }
 };
 
+/// `score + alibi(12_c)` would hold the score twice.
+template <class A, class B, bool AddsBiasOnly>
+struct alibi_is_the_whole_score {
+    static constexpr bool holds = AddsBiasOnly;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: 'alibi(heads)' is the whole score, so adding it to an expression of 'score' counts the score twice. "
+            "The two terms are the first arguments of alibi_is_the_whole_score<a, b, false> in this diagnostic. Fix: "
+            "'score_mod = alibi(12_c)', or add the bias alone: 'softcap(score, 30.0) + alibi_bias(12_c)'.");
+        return holds;
+    }
+};
+
+// Words for masks and biases
+
+/// Widths, strides and counts that are known while compiling.
+template <std::int64_t Value>
+struct size_of_a_mask_is_positive {
+    static constexpr bool holds = Value > 0;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed: a length, width, stride or count of this mask must be at least 1; it is the argument of "
+                      "size_of_a_mask_is_positive<value> in this diagnostic. Fix: give a positive number, or leave the "
+                      "mask out.");
+        return holds;
+    }
+};
+
+/// Words that choose the indices of a table take the table without them.
+template <class Table, bool IsInput>
+struct table_is_an_input_without_indices {
+    static constexpr bool holds = IsInput;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: this word reads a table and chooses its indices, so it takes an input without indices; what it was "
+            "given is the first argument of table_is_an_input_without_indices<type, false> in this diagnostic. Fix: "
+            "e.g. 'same(input<\"document\", i32>)', without '[batch]' or '(batch, kv_pos)'.");
+        return holds;
+    }
+};
+
+/// One condition for each slot.
+template <class Slots, bool IsConstant>
+struct number_of_slots_is_a_constant {
+    static constexpr bool holds = IsConstant;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::random_blocks: the number of slots must be a compile-time constant, because each slot is a "
+            "condition "
+            "of its own; its type is the first argument of number_of_slots_is_a_constant<slots, false> in this "
+            "diagnostic. Fix: append '_c': 'random_blocks(64_c, 3_c, input<\"blocks\", i32>)'.");
+        return holds;
+    }
+};
+
+/// A window that is shifted inwards has to fit.
+template <std::int64_t Length, std::int64_t Radius>
+struct shifted_window_fits {
+    static constexpr bool holds = Radius >= 0 && 2 * Radius + 1 <= Length;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: a window of 2 radius + 1 does not fit into the length, so it cannot be shifted inwards at both "
+            "ends. "
+            "The two numbers are the arguments of shifted_window_fits<length, radius> in this diagnostic. Fix: a "
+            "smaller radius, or 'neighbourhood', 'neighbourhood_2d' or 'neighbourhood_3d', which cut windows off.");
+        return holds;
+    }
+};
+
+/// Which distances share a bucket is decided while compiling.
+template <class Buckets, class MaxDistance, bool AreConstants>
+struct t5_bucket_takes_constants {
+    static constexpr bool holds = AreConstants;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed: the number of buckets and the greatest distance must be compile-time constants, because "
+                      "the bounds of "
+                      "the buckets are computed while compiling. Their types are the first arguments of "
+                      "t5_bucket_takes_constants<buckets, max_distance, false> in this diagnostic. Fix: append '_c': "
+                      "'t5_causal_bucket(32_c, 128_c)'.");
+        return holds;
+    }
+};
+
+/// A part of the buckets holds one distance each, the rest share what is left up to the greatest distance.
+template <std::int64_t Buckets, std::int64_t MaxDistance, std::int64_t Parts>
+struct t5_buckets_can_be_spaced {
+    static constexpr bool holds = Buckets >= Parts && Buckets % (Parts / 2) == 0 &&
+                                  MaxDistance > Buckets / Parts &&MaxDistance < (1LL << 31);
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed: these buckets cannot be spaced: 1 / parts of them hold one distance each, which must be one bucket "
+            "at "
+            "least and end before the greatest distance. The numbers are the arguments of "
+            "t5_buckets_can_be_spaced<buckets, max_distance, parts> in this diagnostic. Fix: at least 2 buckets for "
+            "t5_causal_bucket, an even number of at least 4 for t5_bidirectional_bucket, and a max_distance greater "
+            "than buckets / parts; T5 has 32_c and 128_c.");
+        return holds;
+    }
+};
+
 }  // namespace heed::rule
