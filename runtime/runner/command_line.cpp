@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -159,7 +158,10 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
         "Largest resident memory during the first call, beyond the tensors; later kernels of the same run "
         "reuse what earlier ones took");
     command->add_flag("--overhead", *overhead, "Time of a call with one query and one key instead");
-    command->add_flag("--against-torch", options->against_torch, "Also time PyTorch's scaled_dot_product_attention");
+    command->add_flag(
+        "--against-torch", options->against_torch,
+        "Also time PyTorch's scaled_dot_product_attention and, compiled before, FlexAttention; says below "
+        "the table what they cannot compute");
     command->add_option("--python", options->python, "Python with PyTorch")->capture_default_str();
     command->callback([&, options, constants, overhead] {
         options->constants = constants_of(*constants);
@@ -181,8 +183,6 @@ void check_command(const CLI::App &app, const std::string &name) {
 }  // namespace
 
 int run_command_line(const kernel_library &library, int argc, char **argv) {
-    // A child process that ends early must not end this one.
-    std::signal(SIGPIPE, SIG_IGN);
     CLI::App app(fmt::format("The attention kernels of {}", library.name));
     app.require_subcommand(1);
     int status = 0;
