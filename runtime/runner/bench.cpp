@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -101,7 +102,7 @@ class timed_problem {
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
           problem_(
-              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, 1, options.constants})),
+              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, 1, options.settings})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes())) {
@@ -340,9 +341,29 @@ void write_file(const std::string &path, const std::string &text) {
     if (!out) throw std::runtime_error(fmt::format("bench: cannot write '{}'", path));
 }
 
-void check_inputs_exist(const kernel_library &library, const bench_options &options) {
-    for (const variant_description *variant : select_variants(library, options.names))
-        input_tables(*variant, {1, 1, 1}, integer_fill::lengths, 1, options.constants);
+// Before anything is timed: a run can take hours.
+void check_file(const std::string &path) {
+    if (path.empty()) return;
+    const bool existed = std::filesystem::exists(path);
+    if (!std::ofstream(path, std::ios::app)) throw std::runtime_error(fmt::format("bench: cannot write '{}'", path));
+    if (!existed) std::filesystem::remove(path);
+}
+
+void check_files(const bench_options &options) {
+    namespace fs = std::filesystem;
+    check_file(options.json_file);
+    check_file(options.csv_file);
+    if (options.json_file.empty() || options.csv_file.empty()) return;
+    // Links and devices aside: /dev/null twice is fine.
+    std::error_code ignored;
+    const bool device = fs::exists(options.json_file, ignored) && !fs::is_regular_file(options.json_file, ignored);
+    if (device || (fs::weakly_canonical(options.json_file) != fs::weakly_canonical(options.csv_file) &&
+                   !fs::equivalent(options.json_file, options.csv_file, ignored)))
+        return;
+    throw std::invalid_argument(
+        fmt::format("bench: --json and --csv both name '{}', and the second would overwrite the first. Fix: a file for "
+                    "each",
+                    options.json_file));
 }
 
 // Seconds per call, one value per round.
@@ -350,7 +371,7 @@ samples time_tiny_calls(const variant_description &variant, const kernel_descrip
                         const bench_options &options) {
     constexpr int warm_up_calls = 1000, calls_per_round = 5000;
     const problem tiny = make_problem(
-        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, 1, options.constants});
+        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, 1, options.settings});
     const results into = make_results(tiny, arrangement::row_major);
     const prepared_call call(tiny, into, kernel, threads, false);
     for (int i = 0; i < warm_up_calls; ++i) call();
@@ -377,8 +398,11 @@ samples time_empty_calls(const variant_description &variant, const kernel_descri
 }  // namespace
 
 int bench(const kernel_library &library, const bench_options &options) {
-    check_inputs_exist(library, options);
+    check_settings(select_variants(library, options.names), options.settings);
+    check_files(options);
     const auto sets = interleaved_cases(library, options);
+    for (const auto &set : sets)
+        for (const timed_case &c : set) check_memory(*c.variant, c.sizes);
     torch_session torch(options);
     std::vector<bench_record> records;
     {
@@ -414,7 +438,7 @@ int bench(const kernel_library &library, const bench_options &options) {
 }
 
 int bench_overhead(const kernel_library &library, const bench_options &options) {
-    check_inputs_exist(library, options);
+    check_settings(select_variants(library, options.names), options.settings);
     text_table table({"variant", "isa", "heads", "threads", "call, min (us)", "call, median (us)",
                       "without the kernel, min (us)", "without the kernel, median (us)"});
     const auto microseconds = [](double seconds) { return fmt::format("{:.2f}", seconds * 1e6); };
