@@ -150,7 +150,7 @@ class translator {
 
     translated primary() {
         if (accept("(")) {
-            const translated inner = disjunction();
+            translated inner = disjunction();
             expect(")");
             return inner;
         }
@@ -220,6 +220,7 @@ class translator {
         const std::vector<translated> operands = list_until(")");
         if (operands.size() != (real ? 1 : found->second)) unexpected_function(function);
         std::vector<std::string> python;
+        python.reserve(operands.size());
         for (const translated &operand : operands) python.push_back(operand.python);
         const translated &first = operands[operands.size() == 3 ? 1 : 0];
         return {fmt::format("{}_of({})", function, fmt::join(python, ", ")),

@@ -22,6 +22,7 @@ std::int64_t extent_of(const variant_description &variant, const call_sizes &siz
 
 std::vector<std::int64_t> extents_of(const variant_description &variant, const call_sizes &sizes, int input) {
     std::vector<std::int64_t> extents;
+    extents.reserve(static_cast<std::size_t>(variant.inputs[input].rank));
     for (int i = 0; i < variant.inputs[input].rank; ++i) extents.push_back(extent_of(variant, sizes, input, i));
     return extents;
 }
@@ -61,8 +62,10 @@ void apply(const input_setting &setting, const layout &shape, std::vector<Elemen
         return;
     }
     const auto length = static_cast<std::size_t>(std::max<std::int64_t>(shape.extents.back(), 1));
-    for (std::size_t i = 0; i < elements.size(); ++i)
-        elements[i] = static_cast<Element>(i % length * static_cast<std::size_t>(setting.runs) / length);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        const std::size_t run = i % length * static_cast<std::size_t>(setting.runs) / length;
+        elements[i] = static_cast<Element>(run);
+    }
 }
 
 const input_description *find_input(const variant_description &variant, const std::string &name) {
@@ -101,6 +104,7 @@ double input_table::read(const std::int64_t *indices) const {
 
 std::vector<planned_tensor> planned_inputs(const variant_description &variant, const call_sizes &sizes) {
     std::vector<planned_tensor> result;
+    result.reserve(static_cast<std::size_t>(variant.input_count));
     for (int i = 0; i < variant.input_count; ++i)
         result.push_back({fmt::format("input '{}'", variant.inputs[i].name), extents_of(variant, sizes, i)});
     return result;

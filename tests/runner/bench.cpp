@@ -109,11 +109,13 @@ TEST_CASE("a Python that ends does not take the run with it") {
 }
 
 // Set HEED_TORCH_PYTHON to a Python with PyTorch to run it; compiling takes a minute or two.
-TEST_CASE("FlexAttention computes what the formulas say" * doctest::skip(std::getenv("HEED_TORCH_PYTHON") == nullptr)) {
+const char *const torch_python = std::getenv("HEED_TORCH_PYTHON");
+TEST_CASE("FlexAttention computes what the formulas say" * doctest::skip(torch_python == nullptr)) {
+    const std::string python = torch_python == nullptr ? "" : torch_python;
     const temporary_file json(".json");
     const auto result =
         run_command(kernels(), {"bench", "--seq", "48", "--threads", "1,2", "--repeat", "1", "--round-time", "0",
-                                "--against-torch", "--python", std::getenv("HEED_TORCH_PYTHON"), "--json", json.name});
+                                "--against-torch", "--python", python, "--json", json.name});
     REQUIRE(result.status == 0);
     CAPTURE(result.out);
     CHECK(contains(result.out, "Flex / Heed (x)"));
