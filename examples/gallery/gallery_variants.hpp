@@ -38,11 +38,20 @@ inline constexpr auto sink =
 inline constexpr auto softcapped =
     variant(heads = 8_c, head_dim = 64_c, mask = causal, score_mod = softcap(score, 30.0));
 
+/// A window and bounded scores together (the local layers of Gemma 2).
+inline constexpr auto window_softcapped =
+    variant(heads = 8_c, head_dim = 64_c, mask = causal && sliding_window(256_c), score_mod = softcap(score, 50.0));
+
 /// Linear biases instead of positions (Press et al. 2022), for a number of heads that is not a power of two.
 inline constexpr auto alibi_12 = variant(heads = 12_c, head_dim = 64_c, mask = causal, score_mod = alibi(12_c));
 
 /// A batch of sequences of different lengths, padded to the longest.
 inline constexpr auto padded_batch = variant(heads = 8_c, head_dim = 64_c, mask = padded);
+
+/// Documents packed into one sequence: each token carries the number of its document and sees no other one.
+inline constexpr auto documents =
+    variant(heads = 8_c, head_dim = 64_c,
+            mask = causal && input<"document", i32>(batch, q_pos) == input<"document", i32>(batch, kv_pos));
 
 /// Attention from one sequence to another, with values longer than the keys.
 inline constexpr auto cross = variant(heads = 8_c, head_dim = 64_c, value_dim = 96_c, align = top_left);

@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -56,8 +59,41 @@ struct timed_kernel {
     int threads;
     prepared_call call;
     int calls_per_round = 1;
-    samples seconds, torch_seconds;
+    samples seconds, sdpa_seconds, flex_seconds;
     std::optional<std::int64_t> extra_bytes;
+};
+
+// PyTorch as long as its process lives, and what the table cannot say.
+class torch_session {
+  public:
+    explicit torch_session(const bench_options &options) {
+        if (options.against_torch) process_.emplace(options.python);
+        if (process_) version_ = process_->version();
+    }
+
+    const std::string &version() const { return version_; }
+    const std::vector<std::string> &notes() const { return notes_; }
+    bool has_ended() const { return !version_.empty() && !process_; }
+
+    void note(const std::string &text) {
+        if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) notes_.push_back(text);
+    }
+
+    template <typename Use>
+    void with(const Use &use) {
+        if (!process_) return;
+        try {
+            use(*process_);
+        } catch (const torch_ended &error) {
+            note(fmt::format("{}; Heed was timed alone from then on", error.what()));
+            process_.reset();
+        }
+    }
+
+  private:
+    std::optional<torch_process> process_;
+    std::string version_;
+    std::vector<std::string> notes_;
 };
 
 // One problem with all that is timed on it.
@@ -66,14 +102,14 @@ class timed_problem {
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
           problem_(
-              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, {}, 1, options.constants})),
+              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes())) {
         for (const kernel_description *kernel : timed_kernels(variant, options.isas))
             for (const int threads : thread_counts(options))
                 kernels_.push_back(
-                    {kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}});
+                    {kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}, {}});
     }
     timed_problem(const timed_problem &) = delete;
     timed_problem &operator=(const timed_problem &) = delete;
@@ -96,22 +132,21 @@ class timed_problem {
         }
     }
 
-    void load_into(torch_process &torch) {
-        const torch_equivalent how = find_torch_equivalent(problem_);
-        if (how.how == torch_equivalent::kind::none) {
-            fmt::print(stderr, "{}: not compared with scaled_dot_product_attention: {}\n", problem_.variant->name,
-                       how.why_not);
-            return;
-        }
-        torch_problem_ = torch.load(problem_, how);
-        check_against(torch);
+    void load_into(torch_session &session) {
+        session.with([&](torch_process &torch) {
+            torch_problem_ = torch.load(problem_);
+            load_sdpa(torch, session);
+            load_flex(torch, session);
+        });
     }
 
-    void unload_from(torch_process &torch) {
-        if (torch_problem_) torch.unload(*torch_problem_);
+    void unload_from(torch_session &session) {
+        session.with([&](torch_process &torch) {
+            if (torch_problem_) torch.unload(*torch_problem_);
+        });
     }
 
-    void run_round(torch_process *torch) {
+    void run_round(torch_session &session) {
         std::map<int, double> read_now;
         for (timed_kernel &timed : kernels_) {
             for (int i = 0; i < timed.calls_per_round; ++i) {
@@ -126,11 +161,11 @@ class timed_problem {
                 read = std::max(read, bandwidth_.measure(timed.threads));
                 read_now[timed.threads] = read;
             }
-            if (torch == nullptr || !torch_problem_) continue;
-            for (const double seconds : torch->time(*torch_problem_, timed.threads, timed.calls_per_round))
-                timed.torch_seconds.add(seconds);
-            // PyTorch's threads spin for a while after their work.
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            session.with([&](torch_process &torch) {
+                if (has_sdpa_) time_peer(torch, torch_peer::sdpa, timed, timed.sdpa_seconds);
+                if (flex_blocks_.count(timed.threads) > 0)
+                    time_peer(torch, torch_peer::flex, timed, timed.flex_seconds);
+            });
         }
     }
 
@@ -150,10 +185,18 @@ class timed_problem {
                                 read_peaks_.at(timed.threads),
                                 {},
                                 {},
+                                {},
+                                {},
+                                {},
                                 timed.extra_bytes};
-            if (!timed.torch_seconds.empty()) {
-                record.torch_min_s = timed.torch_seconds.smallest();
-                record.torch_median_s = timed.torch_seconds.median();
+            if (!timed.sdpa_seconds.empty()) {
+                record.torch_min_s = timed.sdpa_seconds.smallest();
+                record.torch_median_s = timed.sdpa_seconds.median();
+            }
+            if (!timed.flex_seconds.empty()) {
+                record.flex_min_s = timed.flex_seconds.smallest();
+                record.flex_median_s = timed.flex_seconds.median();
+                record.flex_block = flex_blocks_.at(timed.threads);
             }
             records.push_back(record);
         }
@@ -167,11 +210,60 @@ class timed_problem {
                static_cast<double>(sizeof(float));
     }
 
-    // A comparison of times says nothing if the results differ.
-    void check_against(torch_process &torch) const {
+    void load_sdpa(torch_process &torch, torch_session &session) {
+        const torch_equivalent how = find_torch_equivalent(problem_);
+        if (how.how == torch_equivalent::kind::none)
+            return session.note(
+                fmt::format("{}: not compared with scaled_dot_product_attention: {}", name(), how.why_not));
+        torch.load_sdpa(*torch_problem_, problem_, how);
+        const std::string difference =
+            difference_from(torch, torch_peer::sdpa, core_count(), options_.scores == score_kind::peaked ? 1e-2 : 1e-4);
+        if (!difference.empty())
+            throw std::runtime_error(fmt::format("bench --against-torch: {}: {}", name(), difference));
+        has_sdpa_ = true;
+    }
+
+    void load_flex(torch_process &torch, torch_session &session) {
+        const auto refuse = [&](const std::string &why) {
+            session.note(fmt::format("{}: not compared with FlexAttention: {}", name(), why));
+        };
+        flex_functions functions;
+        try {
+            functions = translate_for_flex(problem_.variant->formula);
+        } catch (const std::invalid_argument &error) {
+            return refuse(error.what());
+        }
+        std::set<int> counts;
+        for (const timed_kernel &timed : kernels_) counts.insert(timed.threads);
+        for (const int threads : counts) {
+            const auto outcome = torch.load_flex(*torch_problem_, problem_, functions, threads);
+            if (!outcome.why_not.empty()) {
+                refuse(outcome.why_not);
+                continue;
+            }
+            const std::string difference =
+                difference_from(torch, torch_peer::flex, threads, options_.scores == score_kind::peaked ? 1e-2 : 1e-3);
+            if (difference.empty()) {
+                flex_blocks_[threads] = outcome.block;
+            } else {
+                refuse(difference);
+            }
+        }
+    }
+
+    void time_peer(torch_process &torch, torch_peer peer, const timed_kernel &timed, samples &into) const {
+        for (const double seconds : torch.time(*torch_problem_, peer, timed.threads, timed.calls_per_round))
+            into.add(seconds);
+        // PyTorch's threads spin for a while after their work.
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+
+    // A comparison of times says nothing if the results differ. Empty if they agree; `allowed` is a share of the
+    // largest value.
+    std::string difference_from(torch_process &torch, torch_peer peer, int threads, double allowed) const {
         const auto &extents = results_.output.shape.extents;
-        const std::vector<float> other =
-            torch.result(*torch_problem_, static_cast<std::size_t>(results_.output.shape.element_count()));
+        const std::vector<float> other = torch.result(*torch_problem_, peer, threads,
+                                                      static_cast<std::size_t>(results_.output.shape.element_count()));
         double largest = 0.0, difference = 0.0;
         std::size_t at = 0;
         for (std::int64_t b = 0; b < extents[0]; ++b)
@@ -186,12 +278,8 @@ class timed_problem {
                         difference =
                             std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(difference, off);
                     }
-        const double allowed = (options_.scores == score_kind::peaked ? 1e-2 : 1e-4) * largest;
-        if (difference <= allowed) return;
-        throw std::runtime_error(
-            fmt::format("bench --against-torch: {}: PyTorch's result differs by {:.1e}, the largest "
-                        "value is {:.1e}",
-                        name(), difference, largest));
+        if (difference <= allowed * largest) return "";
+        return fmt::format("PyTorch's result differs by {:.1e}, the largest value is {:.1e}", difference, largest);
     }
 
     const bench_options &options_;
@@ -203,6 +291,8 @@ class timed_problem {
     std::map<std::pair<std::string, int>, double> fma_peaks_;
     std::map<int, double> read_peaks_;
     std::optional<int> torch_problem_;
+    bool has_sdpa_ = false;
+    std::map<int, int> flex_blocks_;  // by number of threads
 };
 
 std::vector<call_sizes> timed_sizes(const bench_options &options) {
@@ -251,9 +341,29 @@ void write_file(const std::string &path, const std::string &text) {
     if (!out) throw std::runtime_error(fmt::format("bench: cannot write '{}'", path));
 }
 
-void check_inputs_exist(const kernel_library &library, const bench_options &options) {
-    for (const variant_description *variant : select_variants(library, options.names))
-        input_tables(*variant, {1, 1, 1}, integer_fill::lengths, 1, options.constants);
+// Before anything is timed: a run can take hours.
+void check_file(const std::string &path) {
+    if (path.empty()) return;
+    const bool existed = std::filesystem::exists(path);
+    if (!std::ofstream(path, std::ios::app)) throw std::runtime_error(fmt::format("bench: cannot write '{}'", path));
+    if (!existed) std::filesystem::remove(path);
+}
+
+void check_files(const bench_options &options) {
+    namespace fs = std::filesystem;
+    check_file(options.json_file);
+    check_file(options.csv_file);
+    if (options.json_file.empty() || options.csv_file.empty()) return;
+    // Links and devices aside: /dev/null twice is fine.
+    std::error_code ignored;
+    const bool device = fs::exists(options.json_file, ignored) && !fs::is_regular_file(options.json_file, ignored);
+    if (device || (fs::weakly_canonical(options.json_file) != fs::weakly_canonical(options.csv_file) &&
+                   !fs::equivalent(options.json_file, options.csv_file, ignored)))
+        return;
+    throw std::invalid_argument(
+        fmt::format("bench: --json and --csv both name '{}', and the second would overwrite the first. Fix: a file for "
+                    "each",
+                    options.json_file));
 }
 
 // Seconds per call, one value per round.
@@ -261,7 +371,7 @@ samples time_tiny_calls(const variant_description &variant, const kernel_descrip
                         const bench_options &options) {
     constexpr int warm_up_calls = 1000, calls_per_round = 5000;
     const problem tiny = make_problem(
-        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, {}, 1, options.constants});
+        variant, {1, 1, 1}, {arrangement::row_major, options.scores, integer_fill::lengths, {}, 1, options.settings});
     const results into = make_results(tiny, arrangement::row_major);
     const prepared_call call(tiny, into, kernel, threads, false);
     for (int i = 0; i < warm_up_calls; ++i) call();
@@ -288,10 +398,12 @@ samples time_empty_calls(const variant_description &variant, const kernel_descri
 }  // namespace
 
 int bench(const kernel_library &library, const bench_options &options) {
-    check_inputs_exist(library, options);
+    check_settings(select_variants(library, options.names), options.settings);
+    check_files(options);
     const auto sets = interleaved_cases(library, options);
-    std::optional<torch_process> torch;
-    if (options.against_torch) torch.emplace(options.python);
+    for (const auto &set : sets)
+        for (const timed_case &c : set) check_memory(*c.variant, c.sizes);
+    torch_session torch(options);
     std::vector<bench_record> records;
     {
         std::size_t steps = 0;
@@ -303,29 +415,30 @@ int bench(const kernel_library &library, const bench_options &options) {
                 problems.push_back(std::make_unique<timed_problem>(*c.variant, c.sizes, options));
                 progress.step(problems.back()->name());
                 problems.back()->warm_up();
-                if (torch) problems.back()->load_into(*torch);
+                problems.back()->load_into(torch);
             }
             for (int round = 0; round < options.rounds; ++round)
                 for (const auto &problem : problems) {
                     progress.step(problem->name());
-                    problem->run_round(torch ? &*torch : nullptr);
+                    problem->run_round(torch);
                 }
             for (const auto &problem : problems) {
                 problem->report(records);
-                if (torch) problem->unload_from(*torch);
+                problem->unload_from(torch);
             }
         }
     }
-    if (torch) fmt::print("PyTorch {}\n", torch->version());
+    if (options.against_torch) fmt::print("PyTorch {}\n", torch.version());
     fmt::print("{}", bench_table(records));
+    for (const std::string &note : torch.notes()) fmt::print("{}\n", note);
     write_file(options.json_file, bench_json(records));
     write_file(options.csv_file, bench_csv(records));
     if (records.empty()) fmt::print(stderr, "bench: this machine can run none of the kernels\n");
-    return records.empty() ? 1 : 0;
+    return records.empty() || torch.has_ended() ? 1 : 0;
 }
 
 int bench_overhead(const kernel_library &library, const bench_options &options) {
-    check_inputs_exist(library, options);
+    check_settings(select_variants(library, options.names), options.settings);
     text_table table({"variant", "isa", "heads", "threads", "call, min (us)", "call, median (us)",
                       "without the kernel, min (us)", "without the kernel, median (us)"});
     const auto microseconds = [](double seconds) { return fmt::format("{:.2f}", seconds * 1e6); };

@@ -25,7 +25,7 @@ struct bench_options {
     double seconds_per_round = 0.02;
     score_kind scores = score_kind::ordinary;
     arrangement how = arrangement::row_major;
-    std::map<std::string, double> constants;
+    input_settings settings;
     std::string json_file, csv_file;
     bool memory = false;
     bool against_torch = false;

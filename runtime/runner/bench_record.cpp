@@ -47,6 +47,11 @@ json fields(const bench_record &record) {
         result["torch_min_s"] = *record.torch_min_s;
         result["torch_median_s"] = *record.torch_median_s;
     }
+    if (record.flex_min_s) {
+        result["flex_min_s"] = *record.flex_min_s;
+        result["flex_median_s"] = *record.flex_median_s;
+        result["flex_block"] = *record.flex_block;
+    }
     if (record.extra_bytes) result["extra_bytes"] = *record.extra_bytes;
     return result;
 }
@@ -78,7 +83,8 @@ std::int64_t last_level_cache_bytes() {
 }
 
 std::string bench_table(const std::vector<bench_record> &records) {
-    const bool torch = any(records, &bench_record::torch_min_s), memory = any(records, &bench_record::extra_bytes);
+    const bool sdpa = any(records, &bench_record::torch_min_s), flex = any(records, &bench_record::flex_min_s),
+               memory = any(records, &bench_record::extra_bytes);
     std::vector<std::string> header{"variant",
                                     "schedule",
                                     "isa",
@@ -94,7 +100,8 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                     "K+V (MiB)",
                                     "K+V read (GB/s)",
                                     "of read peak (%)"};
-    if (torch) header.insert(header.end(), {"PyTorch min (ms)", "PyTorch / Heed (x)"});
+    if (sdpa) header.insert(header.end(), {"SDPA min (ms)", "SDPA / Heed (x)"});
+    if (flex) header.insert(header.end(), {"Flex min (ms)", "Flex / Heed (x)"});
     if (memory) header.emplace_back("extra memory (MiB)");
     text_table table(header);
     for (const bench_record &record : records) {
@@ -113,11 +120,12 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                      fmt::format("{:.1f}", record.bytes / 0x1p20),
                                      fmt::format("{:.2f}", record.read_gbps()),
                                      fmt::format("{:.1f}", 100.0 * record.fraction_of_read_peak())};
-        if (torch) {
-            const auto &seconds = record.torch_min_s;
+        const auto add_peer = [&](const std::optional<double> &seconds) {
             row.push_back(seconds ? fmt::format("{:.3f}", *seconds * 1e3) : "");
             row.push_back(seconds ? fmt::format("{:.2f}", *seconds / record.min_s) : "");
-        }
+        };
+        if (sdpa) add_peer(record.torch_min_s);
+        if (flex) add_peer(record.flex_min_s);
         if (memory)
             row.push_back(record.extra_bytes ? fmt::format("{:.1f}", static_cast<double>(*record.extra_bytes) / 0x1p20)
                                              : "");

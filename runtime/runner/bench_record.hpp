@@ -21,8 +21,10 @@ struct bench_record {
     double flops;  ///< of the visible pairs
     double bytes;  ///< of keys and values, each read once
     double min_s, median_s;
-    double fma_peak, read_peak;  ///< per second, the best of the run
-    std::optional<double> torch_min_s, torch_median_s;
+    double fma_peak, read_peak;                         ///< per second, the best of the run
+    std::optional<double> torch_min_s, torch_median_s;  ///< scaled_dot_product_attention
+    std::optional<double> flex_min_s, flex_median_s;    ///< FlexAttention
+    std::optional<int> flex_block;                      ///< edge of the blocks of its mask; 0: without a mask
     std::optional<std::int64_t> extra_bytes;
 
     double gflops() const { return flops / min_s * 1e-9; }

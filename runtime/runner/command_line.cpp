@@ -8,10 +8,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 #include "bench.hpp"
@@ -24,24 +24,33 @@ namespace {
 
 using namespace runner;
 
-using constant_texts = std::shared_ptr<std::vector<std::string>>;
+using setting_texts = std::shared_ptr<std::vector<std::string>>;
 
-constant_texts add_constants(CLI::App &command) {
+setting_texts add_settings(CLI::App &command) {
     auto texts = std::make_shared<std::vector<std::string>>();
-    command.add_option("--set", *texts, "NAME=NUMBER for all elements of an input, e.g. kv_len=3000");
+    command.add_option("--set", *texts,
+                       "NAME=NUMBER for all elements of an input, e.g. kv_len=3000; NAME=blocks:N for N equal runs of "
+                       "0, 1, ... along its last dimension, e.g. document=blocks:8");
     return texts;
 }
 
-std::map<std::string, double> constants_of(const std::vector<std::string> &texts) {
-    std::map<std::string, double> constants;
+input_settings settings_of(const std::vector<std::string> &texts) {
+    const std::string blocks = "blocks:";
+    input_settings settings;
     for (const std::string &text : texts) {
         const std::size_t equals = text.find('=');
-        double value = 0.0;
-        if (equals == std::string::npos || !CLI::detail::lexical_cast(text.substr(equals + 1), value))
-            throw CLI::ValidationError("--set", fmt::format("'{}' is not NAME=NUMBER", text));
-        constants[text.substr(0, equals)] = value;
+        const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
+        input_setting setting;
+        const bool understood = value.rfind(blocks, 0) == 0
+                                    ? CLI::detail::lexical_cast(value.substr(blocks.size()), setting.runs) &&
+                                          setting.runs >= 1 && setting.runs <= 1 << 24
+                                    : CLI::detail::lexical_cast(value, setting.number);
+        if (equals == std::string::npos || !understood)
+            throw CLI::ValidationError(
+                "--set", fmt::format("'{}' is not NAME=NUMBER or NAME=blocks:N with N from 1 to 2^24", text));
+        settings[text.substr(0, equals)] = setting;
     }
-    return constants;
+    return settings;
 }
 
 void add_list(CLI::App &app, const kernel_library &library, int &status) {
@@ -67,9 +76,9 @@ void add_explain(CLI::App &app, const kernel_library &library, int &status) {
     command->add_option("--width", options->width, "Largest width of the map in characters")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
-    auto constants = add_constants(*command);
-    command->callback([&, options, constants] {
-        options->constants = constants_of(*constants);
+    auto settings = add_settings(*command);
+    command->callback([&, options, settings] {
+        options->settings = settings_of(*settings);
         status = explain(library, *options);
     });
 }
@@ -151,7 +160,7 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
                                                      {"packed", arrangement::packed}};
     command->add_option("--layout", options->how, "row_major (batch, heads, length, dim), length_major, packed")
         ->transform(CLI::CheckedTransformer(layouts));
-    auto constants = add_constants(*command);
+    auto settings = add_settings(*command);
     command->add_option("--json", options->json_file, "Write the records as JSON");
     command->add_option("--csv", options->csv_file, "Write the records as CSV");
     command->add_flag(
@@ -159,10 +168,13 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
         "Largest resident memory during the first call, beyond the tensors; later kernels of the same run "
         "reuse what earlier ones took");
     command->add_flag("--overhead", *overhead, "Time of a call with one query and one key instead");
-    command->add_flag("--against-torch", options->against_torch, "Also time PyTorch's scaled_dot_product_attention");
+    command->add_flag(
+        "--against-torch", options->against_torch,
+        "Also time PyTorch's scaled_dot_product_attention and, compiled before, FlexAttention; says below "
+        "the table what they cannot compute");
     command->add_option("--python", options->python, "Python with PyTorch")->capture_default_str();
-    command->callback([&, options, constants, overhead] {
-        options->constants = constants_of(*constants);
+    command->callback([&, options, settings, overhead] {
+        options->settings = settings_of(*settings);
         if (options->lengths.empty() && options->q_lens.empty()) options->lengths = {1024};
         status = *overhead ? bench_overhead(library, *options) : bench(library, *options);
     });
@@ -181,8 +193,6 @@ void check_command(const CLI::App &app, const std::string &name) {
 }  // namespace
 
 int run_command_line(const kernel_library &library, int argc, char **argv) {
-    // A child process that ends early must not end this one.
-    std::signal(SIGPIPE, SIG_IGN);
     CLI::App app(fmt::format("The attention kernels of {}", library.name));
     app.require_subcommand(1);
     int status = 0;
@@ -195,6 +205,9 @@ int run_command_line(const kernel_library &library, int argc, char **argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError &error) {
         return app.exit(error);
+    } catch (const std::bad_alloc &) {
+        fmt::print(stderr, "not enough memory. Fix: smaller lengths (--seq, --q, --kv) or a smaller --batch\n");
+        return 1;
     } catch (const std::exception &error) {
         fmt::print(stderr, "{}\n", error.what());
         return 1;

@@ -6,8 +6,9 @@
 #include <heed/kernel_table.hpp>
 
 #include <cstdint>
-#include <map>
 #include <string>
+
+#include "inputs.hpp"
 
 namespace heed::runner {
 
@@ -21,8 +22,8 @@ struct explain_options {
     std::int64_t batch_entry = 0;
     std::string isa;  ///< kernel whose tiles are shown; empty: the first of the table
     std::string png;
-    int width = 64;                           ///< largest number of characters of the map
-    std::map<std::string, double> constants;  ///< inputs set to one number
+    int width = 64;  ///< largest number of characters of the map
+    input_settings settings;
 };
 
 /// `explain`: what a variant computes, and which tiles of a call run.

@@ -67,7 +67,8 @@ int explain(const kernel_library &library, const explain_options &options) {
         throw std::invalid_argument(
             fmt::format("explain: --entry {}: the batch is {}", options.batch_entry, options.batch));
     const call_sizes sizes{options.batch, options.q_len, options.kv_len};
-    const input_tables inputs(variant, sizes, integer_fill::lengths, 1, options.constants);
+    check_settings({&variant}, options.settings);
+    const input_tables inputs(variant, sizes, integer_fill::lengths, 1, options.settings);
 
     const tile_map map = make_tile_map(variant, kernel, sizes, options.batch_entry, options.head, inputs.reader());
     if (!options.png.empty()) write_tile_picture(map, options.png);

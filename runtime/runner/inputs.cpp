@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "random.hpp"
@@ -16,6 +18,13 @@ std::int64_t extent_of(const variant_description &variant, const call_sizes &siz
     const index_range range = variant.readings.input_index(sizes, input, dimension);
     if (range.known) return std::max<std::int64_t>(range.highest + 1, 0);
     return std::max({sizes.q_len, sizes.kv_len, sizes.batch, static_cast<std::int64_t>(variant.heads)}) + 1;
+}
+
+std::vector<std::int64_t> extents_of(const variant_description &variant, const call_sizes &sizes, int input) {
+    std::vector<std::int64_t> extents;
+    extents.reserve(static_cast<std::size_t>(variant.inputs[input].rank));
+    for (int i = 0; i < variant.inputs[input].rank; ++i) extents.push_back(extent_of(variant, sizes, input, i));
+    return extents;
 }
 
 std::int32_t integer_value(integer_fill fill, const call_sizes &sizes, random_source &random) {
@@ -33,17 +42,51 @@ std::int32_t integer_value(integer_fill fill, const call_sizes &sizes, random_so
 input_table make_table(const variant_description &variant, const call_sizes &sizes, int input, integer_fill fill,
                        random_source &random) {
     const input_description &description = variant.inputs[input];
-    std::vector<std::int64_t> extents;
-    for (int i = 0; i < description.rank; ++i) extents.push_back(extent_of(variant, sizes, input, i));
-    input_table table{description.type, row_major_layout(extents), {}, {}};
-    const auto count = static_cast<std::size_t>(table.shape.element_count());
+    input_table table{description.type, row_major_layout(extents_of(variant, sizes, input)), {}, {}};
     // One element more than the shape holds: an empty table has an address, too.
+    const auto count = static_cast<std::size_t>(table.shape.element_count()) + 1;
     if (description.type == data_type::f32) {
-        for (std::size_t i = 0; i <= count; ++i) table.reals.push_back(static_cast<float>(2.0 * random.unit() - 1.0));
+        table.reals.reserve(count);
+        while (table.reals.size() < count) table.reals.push_back(static_cast<float>(2.0 * random.unit() - 1.0));
     } else {
-        for (std::size_t i = 0; i <= count; ++i) table.integers.push_back(integer_value(fill, sizes, random));
+        table.integers.reserve(count);
+        while (table.integers.size() < count) table.integers.push_back(integer_value(fill, sizes, random));
     }
     return table;
+}
+
+template <typename Element>
+void apply(const input_setting &setting, const layout &shape, std::vector<Element> &elements) {
+    if (setting.runs == 0) {
+        std::fill(elements.begin(), elements.end(), static_cast<Element>(setting.number));
+        return;
+    }
+    const auto length = static_cast<std::size_t>(std::max<std::int64_t>(shape.extents.back(), 1));
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        const std::size_t run = i % length * static_cast<std::size_t>(setting.runs) / length;
+        elements[i] = static_cast<Element>(run);
+    }
+}
+
+const input_description *find_input(const variant_description &variant, const std::string &name) {
+    const auto *end = variant.inputs + variant.input_count;
+    const auto *found = std::find_if(variant.inputs, end, [&](const auto &input) { return name == input.name; });
+    return found == end ? nullptr : found;
+}
+
+void check_setting(const variant_description &variant, const input_description &input, const input_setting &setting) {
+    using limits = std::numeric_limits<std::int32_t>;
+    const auto refuse = [&](const std::string &why) {
+        throw std::invalid_argument(fmt::format("--set {}: {}", input.name, why));
+    };
+    if (setting.runs > 0 && input.rank == 0)
+        refuse(fmt::format("the input of {} is a single number and has no runs. Fix: NAME=NUMBER", variant.name));
+    if (setting.runs > 0 || input.type == data_type::f32) return;
+    // NaN fails every comparison.
+    if (!(setting.number >= limits::min() && setting.number <= limits::max()) ||
+        setting.number != std::floor(setting.number))
+        refuse(fmt::format("the input of {} is i32, and {} is not a whole number of 32 bits", variant.name,
+                           setting.number));
 }
 
 }  // namespace
@@ -59,18 +102,41 @@ double input_table::read(const std::int64_t *indices) const {
     return type == data_type::f32 ? static_cast<double>(reals[at]) : static_cast<double>(integers[at]);
 }
 
+std::vector<planned_tensor> planned_inputs(const variant_description &variant, const call_sizes &sizes) {
+    std::vector<planned_tensor> result;
+    result.reserve(static_cast<std::size_t>(variant.input_count));
+    for (int i = 0; i < variant.input_count; ++i)
+        result.push_back({fmt::format("input '{}'", variant.inputs[i].name), extents_of(variant, sizes, i)});
+    return result;
+}
+
+void check_settings(const std::vector<const variant_description *> &variants, const input_settings &settings) {
+    for (const auto &[name, setting] : settings) {
+        bool found = false;
+        for (const variant_description *variant : variants) {
+            const input_description *input = find_input(*variant, name);
+            if (input == nullptr) continue;
+            check_setting(*variant, *input, setting);
+            found = true;
+        }
+        if (!found)
+            throw std::invalid_argument(fmt::format(
+                "{} no input '{}'",
+                variants.size() == 1 ? fmt::format("{} has", variants.front()->name) : "The variants have", name));
+    }
+}
+
 input_tables::input_tables(const variant_description &variant, const call_sizes &sizes, integer_fill fill,
-                           std::uint64_t seed, const std::map<std::string, double> &constants) {
+                           std::uint64_t seed, const input_settings &settings) {
+    check_memory(variant.name, planned_inputs(variant, sizes));
     random_source random(seed);
     for (int i = 0; i < variant.input_count; ++i) tables_.push_back(make_table(variant, sizes, i, fill, random));
-    for (const auto &[name, value] : constants) {
-        const auto *end = variant.inputs + variant.input_count;
-        const auto *found =
-            std::find_if(variant.inputs, end, [&name = name](const auto &input) { return name == input.name; });
-        if (found == end) throw std::invalid_argument(fmt::format("{} has no input '{}'", variant.name, name));
-        input_table &table = tables_[static_cast<std::size_t>(found - variant.inputs)];
-        std::fill(table.reals.begin(), table.reals.end(), static_cast<float>(value));
-        std::fill(table.integers.begin(), table.integers.end(), static_cast<std::int32_t>(value));
+    for (const auto &[name, setting] : settings) {
+        const input_description *input = find_input(variant, name);
+        if (input == nullptr) continue;
+        input_table &table = tables_[static_cast<std::size_t>(input - variant.inputs)];
+        apply(setting, table.shape, table.reals);
+        apply(setting, table.shape, table.integers);
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include <heed/float16.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -74,7 +76,20 @@ void pack(std::initializer_list<tensor *> parts) {
 
 }  // namespace
 
+void check_memory(const variant_description &variant, const call_sizes &sizes) {
+    const auto &[batch, q_len, kv_len] = sizes;
+    std::vector<planned_tensor> tensors{{"query", {batch, variant.heads, q_len, variant.head_dim}},
+                                        {"key", {batch, variant.groups, kv_len, variant.head_dim}},
+                                        {"value", {batch, variant.groups, kv_len, variant.value_dim}},
+                                        {"output", {batch, variant.heads, q_len, variant.value_dim}},
+                                        {"log_sum_exp", {batch, variant.heads, q_len}}};
+    const std::vector<planned_tensor> inputs = planned_inputs(variant, sizes);
+    tensors.insert(tensors.end(), inputs.begin(), inputs.end());
+    check_memory(fmt::format("{} with batch {}, q_len {}, kv_len {}", variant.name, batch, q_len, kv_len), tensors);
+}
+
 problem make_problem(const variant_description &variant, const call_sizes &sizes, const problem_options &options) {
+    check_memory(variant, sizes);
     const float gap = std::numeric_limits<float>::quiet_NaN();
     const arrangement query_how = options.how == arrangement::broadcast ? arrangement::row_major
                                   : options.how == arrangement::packed  ? arrangement::length_major
@@ -85,7 +100,7 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
                    make_tensor({sizes.batch, variant.heads, sizes.q_len, variant.head_dim}, query_how, gap),
                    make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.head_dim}, key_how, gap),
                    make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.value_dim}, key_how, gap),
-                   input_tables(variant, sizes, options.fill, options.seed + 3, options.constants),
+                   input_tables(variant, sizes, options.fill, options.seed + 3, options.settings),
                    options.types};
     if (options.how == arrangement::packed) {
         if (sizes.q_len == sizes.kv_len) {

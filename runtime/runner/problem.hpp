@@ -36,8 +36,11 @@ struct problem_options {
     integer_fill fill = integer_fill::lengths;
     tensor_types types;  ///< values are such as these hold exactly
     std::uint64_t seed = 1;
-    std::map<std::string, double> constants;
+    input_settings settings;
 };
+
+/// Throws std::runtime_error if the tensors of a call do not fit the memory of this machine.
+void check_memory(const variant_description &variant, const call_sizes &sizes);
 
 /// The values depend on the sizes, the seed and the kinds, not on the arrangement (`broadcast` excepted).
 problem make_problem(const variant_description &variant, const call_sizes &sizes, const problem_options &options);

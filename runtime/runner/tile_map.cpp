@@ -45,6 +45,17 @@ tile_class summary(const tile_map &map, std::int64_t row, std::int64_t column, s
     return first;
 }
 
+// As kernels do: the last tiles count with the rows that they lack, and with the keys they lack unless the question is
+// whether all pairs attend.
+tile_class class_in_kernel(const variant_description &variant, const call_sizes &sizes, const tile_bounds &whole,
+                           const input_reader &reader) {
+    tile_bounds with_keys = whole;
+    with_keys.key_count = std::min(whole.key_count, sizes.kv_len - whole.first_key);
+    if (variant.readings.classify(sizes, whole, reader) == tile_class::empty) return tile_class::empty;
+    const tile_class kind = variant.readings.classify(sizes, with_keys, reader);
+    return kind == tile_class::full ? kind : tile_class::mixed;
+}
+
 }  // namespace
 
 tile_map make_tile_map(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
@@ -57,14 +68,10 @@ tile_map make_tile_map(const variant_description &variant, const kernel_descript
     for (std::int64_t r = 0; r < map.height; ++r)
         for (std::int64_t c = 0; c < map.width; ++c) {
             const std::int64_t first_row = r * map.rows_per_tile, first_key = c * map.keys_per_tile;
-            const tile_bounds bounds{batch,
-                                     head / heads * heads,
-                                     heads,
-                                     first_row,
-                                     std::min(map.rows_per_tile, sizes.q_len - first_row),
-                                     first_key,
-                                     std::min(map.keys_per_tile, sizes.kv_len - first_key)};
-            map.tiles[static_cast<std::size_t>(r * map.width + c)] = variant.readings.classify(sizes, bounds, reader);
+            map.tiles[static_cast<std::size_t>(r * map.width + c)] = class_in_kernel(
+                variant, sizes,
+                {batch, head / heads * heads, heads, first_row, map.rows_per_tile, first_key, map.keys_per_tile},
+                reader);
         }
     return map;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,10 @@ void write_rows(std::ofstream &file, const tensor &from) {
                            static_cast<std::streamsize>(extents[3] * static_cast<std::int64_t>(sizeof(float))));
 }
 
+std::string call_name(torch_peer peer, int threads) {
+    return peer == torch_peer::sdpa ? "sdpa" : fmt::format("flex {}", threads);
+}
+
 }  // namespace
 
 torch_equivalent find_torch_equivalent(const problem &of) {
@@ -160,22 +165,23 @@ torch_process::torch_process(const std::string &python) : python_(python) {
     if (mkdtemp(folder.data()) == nullptr)
         throw std::runtime_error("bench --against-torch: no folder for temporary files");
     folder_ = folder;
-    int to_child[2], from_child[2];
-    if (pipe(to_child) != 0 || pipe(from_child) != 0) throw std::runtime_error("bench --against-torch: no pipe");
+    // A file and not '-c', because torch.compile passes over functions without one.
+    std::string script = file("heed_torch.py");
+    std::ofstream(script) << torch_script;
+    // Not pipes: a write to a process that has ended would raise SIGPIPE in whatever program called us.
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        throw std::runtime_error("bench --against-torch: no socket");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
-    for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]})
-        posix_spawn_file_actions_addclose(&actions, end);
-    std::string dash_c = "-c", script = torch_script;
-    char *arguments[] = {python_.data(), dash_c.data(), script.data(), nullptr};
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    char *arguments[] = {python_.data(), script.data(), nullptr};
     const int failed = posix_spawnp(&process_, python_.c_str(), &actions, nullptr, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
-    close(to_child[0]);
-    close(from_child[1]);
-    commands_ = fdopen(to_child[1], "w");
-    answers_ = fdopen(from_child[0], "r");
+    close(ends[1]);
+    socket_ = ends[0];
+    answers_ = fdopen(socket_, "r");
     if (failed != 0) {
         process_ = -1;
         stop();
@@ -195,9 +201,9 @@ torch_process::torch_process(const std::string &python) : python_(python) {
 torch_process::~torch_process() { stop(); }
 
 void torch_process::stop() {
-    if (commands_ != nullptr) std::fclose(commands_);
     if (answers_ != nullptr) std::fclose(answers_);
-    commands_ = answers_ = nullptr;
+    answers_ = nullptr;
+    socket_ = -1;
     if (process_ > 0) waitpid(process_, nullptr, 0);
     process_ = -1;
     std::error_code ignored;
@@ -207,8 +213,7 @@ void torch_process::stop() {
 json torch_process::answer() {
     std::string line;
     for (int c = std::fgetc(answers_); c != EOF && c != '\n'; c = std::fgetc(answers_)) line += static_cast<char>(c);
-    if (line.empty())
-        throw std::runtime_error(fmt::format("bench --against-torch: '{}' ended without an answer", python_));
+    if (line.empty()) throw torch_ended(fmt::format("bench --against-torch: '{}' ended without an answer", python_));
     json result = json::parse(line);
     if (result.contains("error"))
         throw std::runtime_error(
@@ -219,13 +224,16 @@ json torch_process::answer() {
 }
 
 json torch_process::ask(const json &command) {
-    fmt::print(commands_, "{}\n", command.dump());
-    std::fflush(commands_);
+    const std::string line = command.dump() + "\n";
+    for (std::size_t sent = 0; sent < line.size();) {
+        const ssize_t count = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+        if (count < 0) break;  // then there is no answer, either
+        sent += static_cast<std::size_t>(count);
+    }
     return answer();
 }
 
-int torch_process::load(const problem &of, const torch_equivalent &how) {
-    using kind = torch_equivalent::kind;
+int torch_process::load(const problem &of) {
     const int number = problems_++;
     const std::string path = file(fmt::format("problem-{}", number));
     json tensors = json::array();
@@ -237,6 +245,28 @@ int torch_process::load(const problem &of, const torch_equivalent &how) {
             write_rows(out, *part);
             tensors.push_back({name, "float32", part->shape.extents});
         }
+        for (int i = 0; i < of.variant->input_count; ++i) {
+            const input_table &table = of.inputs.tables()[static_cast<std::size_t>(i)];
+            const bool real = table.type == data_type::f32;
+            out.write(real ? reinterpret_cast<const char *>(table.reals.data())
+                           : reinterpret_cast<const char *>(table.integers.data()),
+                      static_cast<std::streamsize>(table.shape.element_count() * 4));
+            tensors.push_back(
+                {fmt::format("input {}", of.variant->inputs[i].name), real ? "float32" : "int32", table.shape.extents});
+        }
+        if (!out) throw std::runtime_error("bench --against-torch: cannot write " + path);
+    }
+    ask({{"do", "load"}, {"problem", number}, {"file", path}, {"tensors", tensors}});
+    std::filesystem::remove(path);
+    return number;
+}
+
+void torch_process::load_sdpa(int number, const problem &of, const torch_equivalent &how) {
+    using kind = torch_equivalent::kind;
+    const std::string path = file(fmt::format("mask-{}", number));
+    json tensors = json::array();
+    {
+        std::ofstream out(path, std::ios::binary);
         const json mask_shape = {how.mask_batch, how.mask_heads, of.sizes.q_len, of.sizes.kv_len};
         if (how.how == kind::boolean_mask) {
             out.write(reinterpret_cast<const char *>(how.mask.data()), static_cast<std::streamsize>(how.mask.size()));
@@ -244,31 +274,59 @@ int torch_process::load(const problem &of, const torch_equivalent &how) {
         } else if (how.how == kind::additive_mask) {
             out.write(reinterpret_cast<const char *>(how.bias.data()),
                       static_cast<std::streamsize>(how.bias.size() * sizeof(float)));
-            tensors.push_back({"bias", "float32", mask_shape});
+            tensors.push_back({"mask", "float32", mask_shape});
         }
         if (!out) throw std::runtime_error("bench --against-torch: cannot write " + path);
     }
-    ask({{"do", "load"},
+    ask({{"do", "sdpa"},
          {"problem", number},
          {"file", path},
          {"tensors", tensors},
          {"causal", how.how == kind::causal},
          {"scale", of.variant->scale}});
     std::filesystem::remove(path);
-    return number;
 }
 
-std::vector<double> torch_process::time(int problem, int threads, int calls) {
-    return ask({{"do", "time"}, {"problem", problem}, {"threads", threads}, {"calls", calls}})
+torch_process::flex_outcome torch_process::load_flex(int number, const problem &of, const flex_functions &functions,
+                                                     int threads) {
+    // PyTorch evaluates the mask for every pair, with intermediate results of 8 bytes each.
+    constexpr double largest_mask = 0x1p29;
+    const auto &[batch, q_len, kv_len] = of.sizes;
+    const double pairs = static_cast<double>(q_len) * static_cast<double>(kv_len) *
+                         static_cast<double>(functions.mask_reads_batch ? batch : 1) *
+                         (functions.mask_reads_head ? of.variant->heads : 1);
+    if (pairs > largest_mask)
+        return {0, fmt::format("its block mask would take about {:.0f} GiB to make", 12.0 * pairs / 0x1p30)};
+    const json outcome = ask({{"do", "flex"},
+                              {"problem", number},
+                              {"threads", threads},
+                              {"source", functions.source},
+                              {"mask_reads_batch", functions.mask_reads_batch},
+                              {"mask_reads_head", functions.mask_reads_head},
+                              {"scale", of.variant->scale}});
+    if (outcome.contains("failed")) return {0, "PyTorch says: " + outcome["failed"].get<std::string>()};
+    return {outcome.at("block").get<int>(), ""};
+}
+
+std::vector<double> torch_process::time(int number, torch_peer peer, int threads, int calls) {
+    return ask({{"do", "time"},
+                {"problem", number},
+                {"peer", call_name(peer, threads)},
+                {"threads", threads},
+                {"calls", calls}})
         .at("seconds")
         .get<std::vector<double>>();
 }
 
-std::vector<float> torch_process::result(int problem, std::size_t count) {
-    const std::string path = file(fmt::format("result-{}", problem));
+std::vector<float> torch_process::result(int number, torch_peer peer, int threads, std::size_t count) {
+    const std::string path = file(fmt::format("result-{}", number));
     std::ofstream(path, std::ios::binary).close();
     std::filesystem::resize_file(path, count * sizeof(float));
-    ask({{"do", "result"}, {"problem", problem}, {"file", path}});
+    ask({{"do", "result"},
+         {"problem", number},
+         {"peer", call_name(peer, threads)},
+         {"threads", threads},
+         {"file", path}});
     std::vector<float> values(count);
     std::ifstream in(path, std::ios::binary);
     in.read(reinterpret_cast<char *>(values.data()), static_cast<std::streamsize>(count * sizeof(float)));
@@ -277,6 +335,6 @@ std::vector<float> torch_process::result(int problem, std::size_t count) {
     return values;
 }
 
-void torch_process::unload(int problem) { ask({{"do", "unload"}, {"problem", problem}}); }
+void torch_process::unload(int number) { ask({{"do", "unload"}, {"problem", number}}); }
 
 }  // namespace heed::runner

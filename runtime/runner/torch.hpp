@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PyTorch's scaled_dot_product_attention on the same tensors, timed in a Python process of its own.
+// PyTorch's scaled_dot_product_attention and FlexAttention on the same tensors, timed in a Python process of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -8,9 +8,11 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "flex_functions.hpp"
 #include "problem.hpp"
 
 namespace heed::runner {
@@ -29,7 +31,15 @@ struct torch_equivalent {
 /// otherwise.
 torch_equivalent find_torch_equivalent(const problem &of);
 
-/// A Python process with PyTorch.
+/// What of PyTorch is timed.
+enum class torch_peer { sdpa, flex };
+
+/// The Python process is gone.
+struct torch_ended : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// A Python process with PyTorch. All but the first of its functions throw torch_ended if it ends.
 class torch_process {
   public:
     /// Starts `python` (a name or a path). Throws std::runtime_error that says what is missing.
@@ -40,14 +50,25 @@ class torch_process {
 
     const std::string &version() const { return version_; }
 
-    /// Hands the tensors over and returns the number by which the problem is called later. The first call warms up;
-    /// where groups share keys, the faster of `enable_gqa` and expanded keys is taken.
-    int load(const problem &of, const torch_equivalent &how);
+    /// Hands the tensors over and returns the number by which the problem is called later.
+    int load(const problem &of);
+    /// Warms scaled_dot_product_attention up; where groups share keys, the faster of `enable_gqa` and expanded keys is
+    /// taken.
+    void load_sdpa(int number, const problem &of, const torch_equivalent &how);
+
+    /// Edge of the square blocks of the mask, 0 without a mask; or why the problem cannot be computed.
+    struct flex_outcome {
+        int block = 0;
+        std::string why_not;
+    };
+    /// Compiles FlexAttention for a number of threads and warms it up, with the fastest of several sizes of blocks.
+    flex_outcome load_flex(int number, const problem &of, const flex_functions &functions, int threads);
+
     /// Seconds of `calls` calls, each timed in the process.
-    std::vector<double> time(int problem, int threads, int calls);
+    std::vector<double> time(int number, torch_peer peer, int threads, int calls);
     /// The result, (batch, heads, q_len, value_dim) row-major.
-    std::vector<float> result(int problem, std::size_t count);
-    void unload(int problem);
+    std::vector<float> result(int number, torch_peer peer, int threads, std::size_t count);
+    void unload(int number);
 
   private:
     nlohmann::json ask(const nlohmann::json &command);
@@ -57,7 +78,7 @@ class torch_process {
 
     std::string python_, version_, folder_;
     pid_t process_ = -1;
-    std::FILE *commands_ = nullptr;
+    int socket_ = -1;
     std::FILE *answers_ = nullptr;
     int problems_ = 0;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -94,9 +96,64 @@ TEST_CASE("a missing PyTorch is explained") {
     CHECK(contains(no_torch.err, "'true' ended without an answer"));
 }
 
-TEST_CASE("a file that cannot be written is named") {
+TEST_CASE("a Python that ends does not take the run with it") {
+    const temporary_file python(".sh");
+    std::ofstream(python.name) << "#!/bin/sh\necho '{\"version\": \"fake\"}'\n";
+    std::filesystem::permissions(python.name, std::filesystem::perms::owner_all);
+    const auto result = run_command(kernels(), {"bench", "plain", "--seq", "8", "--threads", "1", "--repeat", "1",
+                                                "--against-torch", "--python", python.name});
+    // Not -1: writing to the process raised no signal.
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "GFLOP/s"));
+    CHECK(contains(result.out, "ended without an answer; Heed was timed alone from then on"));
+}
+
+// Set HEED_TORCH_PYTHON to a Python with PyTorch to run it; compiling takes a minute or two.
+const char *const torch_python = std::getenv("HEED_TORCH_PYTHON");
+TEST_CASE("FlexAttention computes what the formulas say" * doctest::skip(torch_python == nullptr)) {
+    const std::string python = torch_python == nullptr ? "" : torch_python;
+    const temporary_file json(".json");
+    const auto result =
+        run_command(kernels(), {"bench", "--seq", "48", "--threads", "1,2", "--repeat", "1", "--round-time", "0",
+                                "--against-torch", "--python", python, "--json", json.name});
+    REQUIRE(result.status == 0);
+    CAPTURE(result.out);
+    CHECK(contains(result.out, "Flex / Heed (x)"));
+    CHECK(contains(result.out, "padded q 48 kv 48: not compared with FlexAttention: on CPUs it returns no"));
+    for (const auto &record : nlohmann::json::parse(std::ifstream(json.name))) {
+        CAPTURE(record.dump());
+        CHECK(record.contains("flex_min_s") == (record["variant"] != "padded"));
+    }
+}
+
+TEST_CASE("a setting is for the variants that have the input") {
+    const auto result = run_command(kernels(), {"bench", "plain", "padded", "--seq", "8", "--threads", "1", "--repeat",
+                                                "1", "--round-time", "0", "--set", "kv_len=5"});
+    CHECK(result.status == 0);
+}
+
+TEST_CASE("a file that cannot be written is named before anything is timed") {
     const auto result = run_command(kernels(), {"bench", "plain", "--seq", "8", "--threads", "1", "--repeat", "1",
                                                 "--json", "/no/such/folder/x.json"});
     CHECK(result.status == 1);
     CHECK(contains(result.err, "cannot write '/no/such/folder/x.json'"));
+    CHECK(result.out.empty());
+}
+
+TEST_CASE("one file for both formats is refused, and none is left behind") {
+    const temporary_file file(".json");
+    const auto result =
+        run_command(kernels(), {"bench", "plain", "--seq", "8", "--json", file.name, "--csv", file.name});
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "both name '" + file.name + "'"));
+    CHECK_FALSE(std::filesystem::exists(file.name));
+}
+
+TEST_CASE("lengths that do not fit the memory are refused with sizes and the fix") {
+    const auto result = run_command(kernels(), {"bench", "biased", "--batch", "16777216", "--seq", "16777216"});
+    CHECK(result.status == 1);
+    // 2^24 * 2^24 * 2 heads * 6 elements * 4 bytes.
+    CHECK(contains(result.err, "biased with batch 16777216, q_len 16777216, kv_len 16777216: the tensors need "));
+    CHECK(contains(result.err, "12582912.0 GiB of it query (16777216, 2, 16777216, 6)"));
+    CHECK(contains(result.err, "Fix: smaller lengths (--seq, --q, --kv) or a smaller --batch"));
 }

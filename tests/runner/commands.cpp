@@ -24,7 +24,7 @@ TEST_CASE("list --json gives name, formula, arguments and kernels of every varia
     REQUIRE(variants.size() == 4);
     const auto &padded = variants[2];
     CHECK(padded["name"] == "padded");
-    CHECK(contains(padded["formula"], "mask = kv_pos < kv_len[batch]"));
+    CHECK(contains(padded["formula"], "mask = kv_pos < input<\"kv_len\", i32>[batch]"));
     const auto &arguments = padded["arguments"];
     REQUIRE(arguments.size() == 7);
     CHECK(arguments[0]["name"] == "query");
@@ -71,22 +71,29 @@ TEST_CASE("wrong arguments are named") {
     const struct {
         std::vector<std::string> arguments;
         std::string text;
-    } cases[] = {{{"verify", "nope"}, "fakes has no variant 'nope'; it has: plain, causal, padded, biased"},
-                 {{"explain", "nope"}, "fakes has no variant 'nope'"},
-                 {{"explain"}, "name is required"},
-                 {{"explain", "causal", "--head", "4"}, "--head 4: causal has heads 0 to 3"},
-                 {{"explain", "causal", "--png", "/no/such/folder/x.png"}, "cannot write '/no/such/folder/x.png'"},
-                 {{"explain", "padded", "--set", "length=3"}, "padded has no input 'length'"},
-                 {{"explain", "padded", "--set", "kv_len"}, "'kv_len' is not NAME=NUMBER"},
-                 {{"bench", "plain", "--sqe", "3"}, "--sqe"},
-                 {{"bench", "plain", "--seq", "many"}, "--seq"},
-                 {{"bench", "plain", "--seq", "0"}, "--seq"},
-                 {{"bench", "plain", "--q", "3"}, "--q requires --kv"},
-                 {{"bench", "plain", "--scores", "odd"}, "--scores"},
-                 {{"bench", "plain", "--isa", "avx2"}, "plain has no kernel for 'avx2'; it has: x86_64"},
-                 {{"verify", "--threads", "0"}, "--threads"},
-                 {{"dance"}, "there is no command 'dance'; there are: list, explain, verify, bench"},
-                 {{}, "subcommand is required"}};
+    } cases[] = {
+        {{"verify", "nope"}, "fakes has no variant 'nope'; it has: plain, causal, padded, biased"},
+        {{"explain", "nope"}, "fakes has no variant 'nope'"},
+        {{"explain"}, "name is required"},
+        {{"explain", "causal", "--head", "4"}, "--head 4: causal has heads 0 to 3"},
+        {{"explain", "causal", "--png", "/no/such/folder/x.png"}, "cannot write '/no/such/folder/x.png'"},
+        {{"explain", "padded", "--set", "length=3"}, "padded has no input 'length'"},
+        {{"explain", "padded", "--set", "kv_len"}, "'kv_len' is not NAME=NUMBER"},
+        {{"explain", "padded", "--set", "kv_len=blocks:0"}, "'kv_len=blocks:0' is not NAME=NUMBER"},
+        {{"explain", "padded", "--set", "kv_len=nan"}, "is i32, and nan is not a whole number of 32 bits"},
+        {{"explain", "padded", "--set", "kv_len=2.5"}, "is i32, and 2.5 is not a whole number of 32 bits"},
+        {{"bench", "padded", "--set", "kv_len=3e9"}, "is i32, and 3000000000 is not a whole number of 32 bits"},
+        {{"bench", "--set", "length=3"}, "The variants have no input 'length'"},
+        {{"explain", "biased", "--set", "strength=blocks:2"}, "is a single number and has no runs"},
+        {{"bench", "plain", "--sqe", "3"}, "--sqe"},
+        {{"bench", "plain", "--seq", "many"}, "--seq"},
+        {{"bench", "plain", "--seq", "0"}, "--seq"},
+        {{"bench", "plain", "--q", "3"}, "--q requires --kv"},
+        {{"bench", "plain", "--scores", "odd"}, "--scores"},
+        {{"bench", "plain", "--isa", "avx2"}, "plain has no kernel for 'avx2'; it has: x86_64"},
+        {{"verify", "--threads", "0"}, "--threads"},
+        {{"dance"}, "there is no command 'dance'; there are: list, explain, verify, bench"},
+        {{}, "subcommand is required"}};
     for (const auto &wrong : cases) {
         CAPTURE(wrong.text);
         const auto result = run_command(kernels(), wrong.arguments);

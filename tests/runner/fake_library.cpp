@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "fake_library.hpp"
 
-#include <numeric>
 #include <HalideRuntime.h>
+#include <numeric>
 
 #include <algorithm>
 #include <cmath>
@@ -88,8 +88,9 @@ constexpr int variant_count = 4;
 const char *const names[variant_count] = {"plain", "causal", "padded", "biased"};
 const char *const formulas[variant_count] = {
     "heads = 2, head_dim = 8", "heads = 4, groups = 2, head_dim = 16\nmask = q_pos >= kv_pos",
-    "heads = 2, head_dim = 8\nmask = kv_pos < kv_len[batch]\nsink_logit = sinks[head]",
-    "heads = 2, head_dim = 6, value_dim = 5\nscore_mod = score + strength() * bias[head, kv_pos]"};
+    "heads = 2, head_dim = 8\nmask = kv_pos < input<\"kv_len\", i32>[batch]\nsink_logit = input<\"sinks\">[head]",
+    ("heads = 2, head_dim = 6, value_dim = 5\nmask = (kv_pos * 7 + q_pos * 5 + 100000) % 3 != 0\n"
+     "score_mod = score + input<\"strength\">() * input<\"bias\">(head, kv_pos)")};
 const sizes_of_variant shapes[variant_count] = {{2, 2, 8, 8, &plain_readings, nullptr, 0},
                                                 {4, 2, 16, 16, &causal_readings, nullptr, 0},
                                                 {2, 2, 8, 8, &padded_readings, padded_inputs, 2},

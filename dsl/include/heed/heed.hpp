@@ -7,7 +7,6 @@
 #include <heed/attends.hpp>
 #include <heed/evaluate.hpp>
 #include <heed/expression.hpp>
-#include <heed/heed.hpp>
 #include <heed/masks.hpp>
 #include <heed/norms.hpp>
 #include <heed/positions.hpp>
