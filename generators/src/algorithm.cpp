@@ -66,6 +66,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
       value(types.value, 4, "value"),
       output(types.output, 5, "output") {
     for (const input_source &input : variant.inputs) inputs.emplace_back(input);
+    find_tables();
     read_queries();
     read_keys_and_values();
     compute_scores();
@@ -348,9 +349,87 @@ void softmax_attention::pin_layouts() {
     }
 }
 
+void softmax_attention::find_tables() {
+    tile_values tile_of_nothing;
+    const Expr zero = 0;
+    tile_of_nothing.q_pos = tile_of_nothing.kv_pos = tile_of_nothing.q_row = tile_of_nothing.head = {zero, zero};
+    tile_of_nothing.one_head = tile.heads_per_tile == 1;
+    tile_of_nothing.batch = tile_of_nothing.q_len = tile_of_nothing.kv_len = zero;
+    tile_of_nothing.range_of = [this](const range_table &source) {
+        tables.push_back({source, ImageParam(source.type, 5, "tile_table_" + std::to_string(source.number))});
+        tables.back().entries.dim(0).set_bounds(0, 2);
+        return value_range{Halide::Internal::make_zero(source.type), Halide::Internal::make_zero(source.type)};
+    };
+    variant.classify(tile_of_nothing, look_up());
+}
+
+value_range softmax_attention::range_of(const range_table &table, const Expr &block) const {
+    const ImageParam &entries = tables[static_cast<std::size_t>(table.number)].entries;
+    const auto entry = [&](int which) {
+        return Expr(entries(which, table.by_key ? block : Expr(query_block), head_block, group, batch));
+    };
+    return {entry(0), entry(1)};
+}
+
+std::vector<Func> softmax_attention::table_makers() {
+    std::vector<Func> makers;
+    const Halide::Var which("which"), block("block");
+    for (const tile_table &table : tables) {
+        const bool by_key = table.source.by_key;
+        const int positions = tile.rows / tile.heads_per_tile;
+        const RDom r(0, by_key ? 1 : tile.heads_per_tile, 0, by_key ? tile.keys : positions, "of_tile");
+        // The last tile may reach beyond the last query or key.
+        const Expr place = block * (by_key ? tile.keys : positions) + r.y;
+        const Expr query_row = Halide::clamp(by_key ? Expr(0) : place, 0, Halide::max(q_len, 1) - 1);
+        pair_values pair;
+        pair.q_row = query_row;
+        pair.q_pos = query_start() + query_row;
+        pair.kv_pos = Halide::clamp(by_key ? place : Expr(0), 0, Halide::max(kv_len, 1) - 1);
+        pair.head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile + r.x;
+        pair.batch = batch;
+        pair.q_len = q_len;
+        pair.kv_len = kv_len;
+        const Expr element = table.source.element(pair, look_up());
+        const auto named = [&](const char *what) { return Func(what + std::to_string(table.source.number)); };
+        Func lowest = named("lowest_"), highest = named("highest_"), made = named("tile_table_");
+        const std::vector<Halide::Var> place_of_tile{block, head_block, group, batch};
+        const std::vector<Expr> tile_index(place_of_tile.begin(), place_of_tile.end());
+        lowest(place_of_tile) = table.source.type.max();
+        highest(place_of_tile) = table.source.type.min();
+        lowest(place_of_tile) = Halide::min(Expr(lowest(tile_index)), element);
+        highest(place_of_tile) = Halide::max(Expr(highest(tile_index)), element);
+        Expr entry = Halide::select(which == 0, Expr(lowest(tile_index)), Expr(highest(tile_index)));
+        if (table.source.type.is_float()) {
+            Func largest = named("largest_bits_");
+            largest(place_of_tile) = Halide::cast<uint32_t>(0);
+            largest(place_of_tile) = Halide::max(Expr(largest(tile_index)), Halide::reinterpret<uint32_t>(element) &
+                                                                                Expr(uint32_t(0x7fffffff)));
+            largest.compute_at(made, block);
+            const Expr is_finite = Expr(largest(tile_index)) < Expr(uint32_t(0x7f800000));
+            entry = Halide::select(is_finite, entry, -minus_infinity());
+        }
+        made(which, block, head_block, group, batch) = entry;
+        made.bound(which, 0, 2);
+        lowest.compute_at(made, block);
+        highest.compute_at(made, block);
+        for (int outer = 1; outer < 5; ++outer) made.output_buffer().dim(outer).set_min(0);
+        makers.push_back(made);
+    }
+    return makers;
+}
+
+std::vector<Halide::Argument> softmax_attention::table_arguments() const {
+    std::vector<Halide::Argument> all;
+    for (const kernel_input &input : inputs) all.push_back(input.argument());
+    all.push_back(q_len);
+    all.push_back(kv_len);
+    return all;
+}
+
 std::vector<Halide::Argument> softmax_attention::arguments() const {
     std::vector<Halide::Argument> all{query, key, value};
     for (const kernel_input &input : inputs) all.push_back(input.argument());
+    for (const tile_table &table : tables) all.push_back(table.entries);
     all.push_back(q_len);
     all.push_back(kv_len);
     return all;
@@ -439,11 +518,12 @@ Expr softmax_attention::visible(const Expr &row_index, const Expr &key_offset) c
 tile_condition softmax_attention::classify(const Expr &block) const {
     const Expr first_key = block * tile.keys, last_key = first_key + (tile.keys - 1);
     // Loops over keys end with the last one, so the keys that the last tile lacks do not make it a mixed one.
-    return {classify(value_range{first_key, last_key}).may && kv_len > 0,
-            classify(value_range{first_key, Halide::min(last_key, kv_len - 1)}).must};
+    return {classify(value_range{first_key, last_key}, block).may && kv_len > 0,
+            classify(value_range{first_key, Halide::min(last_key, kv_len - 1)}, block).must};
 }
 
-tile_condition softmax_attention::classify(const value_range &keys) const {
+// With the number of a tile of keys, what is looked up over it is known from the tables.
+tile_condition softmax_attention::classify(const value_range &keys, const Expr &block) const {
     const int positions = tile.rows / tile.heads_per_tile;
     const Expr first_row = query_block * positions, first_position = query_start() + first_row;
     const Expr first_head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile;
@@ -454,7 +534,12 @@ tile_condition softmax_attention::classify(const value_range &keys) const {
                              .batch = batch,
                              .q_len = q_len,
                              .kv_len = kv_len,
-                             .q_row = {first_row, first_row + (positions - 1)}},
+                             .q_row = {first_row, first_row + (positions - 1)},
+                             .range_of = block.defined() ? std::function<value_range(const range_table &)>(
+                                                               [&](const range_table &table) {
+                                                                   return range_of(table, block);
+                                                               })
+                                                         : nullptr},
                             look_up());
 }
 

@@ -45,6 +45,12 @@ struct kernel_input {
     Halide::Expr operator()(const std::vector<Halide::Expr> &indices) const;
 };
 
+/// The ranges of a lookup over tiles: made from data by a kernel of its own, before the main one reads it.
+struct tile_table {
+    range_table source;
+    Halide::ImageParam entries;  ///< (lowest or highest, block, head_block, group, batch)
+};
+
 /// The scalars of the carried softmax state, each a slot before the value columns.
 enum state_slot : int { rescale_old, rescale_new, running_max, running_sum };
 
@@ -64,6 +70,10 @@ class softmax_attention {
     std::vector<Halide::Argument> arguments() const;
     std::vector<Halide::Func> results() const { return {output, log_sum_exp}; }
 
+    /// The kernel that makes `tables`, if there are any; it takes the inputs, q_len and kv_len.
+    std::vector<Halide::Func> table_makers();
+    std::vector<Halide::Argument> table_arguments() const;
+
     variant_source variant;
     tile_shape tile;
     storage_types types;
@@ -73,6 +83,7 @@ class softmax_attention {
     // Arguments, innermost dimension first. The query heads are split into (head in group, group).
     Halide::ImageParam query, key, value;
     std::vector<kernel_input> inputs;
+    std::vector<tile_table> tables;
     Halide::Param<int> q_len{"q_len"}, kv_len{"kv_len"};
 
     // Within a tile, then which tile.
@@ -116,6 +127,7 @@ class softmax_attention {
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     Halide::Expr value_element(const Halide::Expr &column, const Halide::Expr &key_offset) const;
 
+    void find_tables();
     void read_queries();
     void read_keys_and_values();
     void compute_scores();
@@ -147,7 +159,8 @@ class softmax_attention {
                           const Halide::Expr &scaled_product) const;
     Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
     tile_condition classify(const Halide::Expr &block) const;
-    tile_condition classify(const value_range &keys) const;
+    tile_condition classify(const value_range &keys, const Halide::Expr &key_block = Halide::Expr()) const;
+    value_range range_of(const range_table &table, const Halide::Expr &block) const;
     input_lookup look_up() const;
     Halide::Expr query_start() const;
     Halide::Expr sink() const;

@@ -69,12 +69,15 @@ struct compiled_pipeline {
     std::vector<Halide::Argument> arguments;
 };
 
-compiled_pipeline make_pipeline(const variant_source &variant, const kernel_plan &plan) {
-    const prefill_tiles tiles = prefill_tiles_for(variant, plan.isa, plan.types);
+softmax_attention make_algorithm(const variant_source &variant, const kernel_plan &plan) {
     storage_types types = plan.types;
     types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
-    softmax_attention attention(variant, tiles.tile, types);
-    schedule_cpu_prefill(attention, tiles.registers);
+    return {variant, prefill_tiles_for(variant, plan.isa, types).tile, types};
+}
+
+compiled_pipeline make_pipeline(const variant_source &variant, const kernel_plan &plan) {
+    softmax_attention attention = make_algorithm(variant, plan);
+    schedule_cpu_prefill(attention, prefill_tiles_for(variant, plan.isa, attention.types).registers);
     return {attention.results(), attention.arguments()};
 }
 
@@ -109,7 +112,17 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
                               .with_feature(Target::UserContext)
                               .with_feature(Target::LargeBuffers)
                               .with_feature(Target::NoBoundsQuery);
-    Halide::Pipeline(pipeline.results).compile_to(files, pipeline.arguments, plan.symbol, target);
+    // The module of the main kernel takes the other one in: it knows that some operations are strict.
+    Halide::Module all = Halide::Pipeline(pipeline.results).compile_to_module(pipeline.arguments, plan.symbol, target);
+    softmax_attention attention = make_algorithm(variant, plan);
+    if (!attention.tables.empty()) {
+        const Halide::Module tables =
+            Halide::Pipeline(attention.table_makers())
+                .compile_to_module(attention.table_arguments(), plan.symbol + "_tables", target);
+        for (const auto &function : tables.functions()) all.append(function);
+        for (const auto &buffer : tables.buffers()) all.append(buffer);
+    }
+    all.compile(files);
 }
 
 std::string header_text(const generator_library &library) {
@@ -147,7 +160,7 @@ std::string table_text(const generator_library &library, const std::vector<kerne
     std::ostringstream out;
     out << banner(library) << "#include <heed/describe.hpp>\n\n#include " << quoted(library.variants_header)
         << "\n\nextern \"C\" {\n";
-    std::ostringstream lists, entries;
+    std::ostringstream table_lists, lists, entries;
     for (const variant_source &variant : library.variants) {
         lists << "constexpr heed::kernel_description kernels_of_" << variant.name << "[] = {\n";
         // The best level first: that is the order in which a call looks for one that the CPU has.
@@ -155,13 +168,27 @@ std::string table_text(const generator_library &library, const std::vector<kerne
             for (const kernel_choice &choice : choices) {
                 const kernel_plan plan = plan_kernel(library, variant, choice);
                 if (plan.isa != isa) continue;
-                const tile_shape tile = prefill_tiles_for(variant, isa, plan.types).tile;
+                const softmax_attention attention = make_algorithm(variant, plan);
+                const tile_shape &tile = attention.tile;
                 out << "int " << plan.symbol << "_argv(void **);\n";
+                std::string tables = "nullptr, 0, nullptr";
+                if (!attention.tables.empty()) {
+                    out << "int " << plan.symbol << "_tables_argv(void **);\n";
+                    table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
+                    for (const tile_table &table : attention.tables) {
+                        table_lists << (table.source.number > 0 ? ", " : "") << "{heed::data_type::"
+                                    << (table.source.type.is_float() ? "f32" : "i32") << ", "
+                                    << (table.source.by_key ? "true" : "false") << "}";
+                    }
+                    table_lists << "};\n";
+                    tables = "tables_of_" + plan.name + ", " + std::to_string(attention.tables.size()) + ", " +
+                             plan.symbol + "_tables_argv";
+                }
                 const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
                 lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", \"prefill\", " << quoted(isa)
                       << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
                       << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << tile.rows << ", "
-                      << tile.keys << ", " << tile.heads_per_tile << ", " << plan.symbol << "_argv},\n";
+                      << tile.keys << ", " << tile.heads_per_tile << ", " << plan.symbol << "_argv, " << tables << "},\n";
             }
         }
         lists << "};\n";
@@ -169,7 +196,7 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                 << quoted(variant.name) << ", " << quoted(variant.formula) << ", kernels_of_" << variant.name << "),\n";
     }
     out << "}\n\nnamespace {\n\n"
-        << lists.str() << "\n}  // namespace\n\nnamespace heed_libraries {\n\n"
+        << table_lists.str() << lists.str() << "\n}  // namespace\n\nnamespace heed_libraries {\n\n"
         << "extern const heed::variant_description " << library.name << "_variants[];\n"
         << "constexpr heed::variant_description " << library.name << "_variants[] = {\n"
         << entries.str() << "};\n\n"

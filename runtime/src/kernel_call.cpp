@@ -275,6 +275,48 @@ class input_list {
     std::vector<scratch_block> scratch_;
 };
 
+/// The tables that a kernel wants made from the inputs.
+class table_list {
+  public:
+    table_list(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes)
+        : tables_(static_cast<std::size_t>(kernel.table_count)) {
+        const std::int64_t positions = kernel.query_tile / kernel.heads_per_tile;
+        for (int i = 0; i < kernel.table_count; ++i) {
+            const tile_table_description &description = kernel.tables[i];
+            const std::int64_t length = description.by_key ? sizes.kv_len : sizes.q_len;
+            const std::int64_t tile = description.by_key ? kernel.key_tile : positions;
+            axis axes[5] = {{2, 0},
+                            {std::max<std::int64_t>((length + tile - 1) / tile, 1), 0},
+                            {variant.heads / variant.groups / kernel.heads_per_tile, 0},
+                            {variant.groups, 0},
+                            {sizes.batch, 0}};
+            const std::int64_t elements = make_dense(axes, 5);
+            if (elements > halide_limit) {
+                throw invalid_argument_error(text(variant.name, ": a batch of ", sizes.batch, " needs tables of ",
+                                                  elements, " elements, kernels count at most ", halide_limit,
+                                                  ". Fix: call the kernel for fewer batches at a time"));
+            }
+            table &made = tables_[static_cast<std::size_t>(i)];
+            describe(made.buffer, description.type, made.dimensions, 5);
+            std::transform(std::begin(axes), std::end(axes), made.dimensions, halide_dimension);
+            made.buffer.host =
+                reinterpret_cast<std::uint8_t *>(made.block.allocate(static_cast<std::size_t>(elements)));
+        }
+    }
+
+    void append_to(std::vector<void *> &arguments) noexcept {
+        for (table &each : tables_) arguments.push_back(&each.buffer);
+    }
+
+  private:
+    struct table {
+        halide_buffer_t buffer = {};
+        halide_dimension_t dimensions[5];
+        scratch_block block;
+    };
+    std::vector<table> tables_;
+};
+
 [[noreturn]] void report(const variant_description &variant, const kernel_description &kernel,
                          const call_context &context, int result) {
     if (context.out_of_memory) {
@@ -342,9 +384,21 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     std::int32_t q_len = static_cast<std::int32_t>(call.sizes.q_len);
     std::int32_t kv_len = static_cast<std::int32_t>(call.sizes.kv_len);
     std::vector<void *> arguments = {&user_context, query.buffer(), key.buffer(), value.buffer()};
-    arguments.reserve(static_cast<std::size_t>(variant.input_count) + 8);
+    arguments.reserve(static_cast<std::size_t>(variant.input_count + kernel.table_count) + 8);
     for (int i = 0; i < variant.input_count; ++i) {
         arguments.push_back(list.argument(i, inputs[i]));
+    }
+    table_list tables(variant, kernel, call.sizes);
+    if (kernel.table_count > 0) {
+        std::vector<void *> of_tables = {&user_context};
+        of_tables.insert(of_tables.end(), arguments.begin() + 4, arguments.end());
+        of_tables.insert(of_tables.end(), {&q_len, &kv_len});
+        tables.append_to(of_tables);
+        const int result = kernel.make_tables(of_tables.data());
+        if (result != 0 || !context.error_text.empty()) {
+            report(variant, kernel, context, result);
+        }
+        tables.append_to(arguments);
     }
     arguments.insert(arguments.end(), {&q_len, &kv_len, output.buffer(), log_sum_exp.buffer()});
 

@@ -7,6 +7,7 @@
 //     auto operator()(q_pos_) const             one overload for each terminal that may occur
 //     auto constant(v) const                    a literal; v is std::int64_t, double or bool
 //     auto lookup(input, indices...) const      an input at evaluated indices; `input` is an input_<name, type>
+//     auto look_up(lookup) const                instead of that, for readings that look at the index expressions
 //     auto apply(operation, values...) const    an operator of operators.hpp
 //     auto element(row, index) const            an element of a row; row is query_, key_, value_ or output_
 //     auto mean_over_dims(of_dim) const         the mean of an expression of `dim` over the row
@@ -92,6 +93,8 @@ constexpr auto evaluate(const E &expression, const Environment &environment) {
         return environment.constant(std::int64_t{E::value});
     } else if constexpr (detail::is_literal<E>) {
         return environment.constant(expression.value);
+    } else if constexpr (detail::is_lookup<E> && requires { environment.look_up(expression); }) {
+        return environment.look_up(expression);
     } else if constexpr (detail::is_lookup<E>) {
         return hana::unpack(expression.indices, [&](const auto &...indices) {
             return detail::look_up<typename E::input>(environment, evaluate(indices, environment)...);

@@ -11,6 +11,7 @@
 #include <heed/variant.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace heed {
 
@@ -34,6 +35,15 @@ struct range_reading {
 template <class... Ranges>
 inline constexpr bool all_points = (intervals::is_point<Ranges> && ...);
 
+/// What the indices of a lookup depend on. If it is one side only, what the input holds over a tile can be found by
+/// reading it once for each query, or each key, of the tile.
+enum class lookup_side : std::uint8_t { queries, keys, both };
+
+template <Expression Lookup>
+inline constexpr lookup_side side_of =
+    !uses<Lookup, kv_pos_> ? lookup_side::queries
+    : uses<Lookup, q_pos_, q_row_, head_> ? lookup_side::both : lookup_side::keys;
+
 /// A rectangle of pairs for `tile_environment`: absolute positions, both ends included.
 struct pair_tile {
     interval<std::int64_t> q{0, 0};
@@ -45,8 +55,8 @@ struct pair_tile {
     interval<std::int64_t> row{0, 0};
 };
 
-/// Ranges in numbers: a tile of pairs, and `read(input, indices...)` as for `attends`. An input whose indices are not
-/// the same for the whole tile is unknown, and so is the score.
+/// Ranges in numbers: a tile of pairs, and `read(input, indices...)` as for `attends`. The score is unknown, and so is an
+/// input whose indices depend on queries and keys at once.
 template <class Read = no_inputs>
 struct tile_environment : range_reading {
     pair_tile tile;
@@ -71,11 +81,54 @@ struct tile_environment : range_reading {
     }
 
     template <class Input, class... Indices>
-    constexpr auto lookup(Input, const Indices &...indices) const {
+    constexpr auto look_up(const lookup<Input, Indices...> &at) const {
+        return hana::unpack(at.indices, [&](const auto &...indices) {
+            return value_or_range(at, Input{}, evaluate(indices, *this)...);
+        });
+    }
+
+  private:
+    template <class Lookup, class Input, class... Indices>
+    constexpr auto value_or_range(const Lookup &at, Input, const Indices &...indices) const {
         if constexpr (all_points<Indices...>) {
             return point{detail::look_up<Input>(scalar_environment<Read>(read), indices.value...)};
-        } else {
+        } else if constexpr (side_of<Lookup> == lookup_side::both) {
             return unknown{};
+        } else {
+            return range_of(at);
+        }
+    }
+
+    // Reads every element.
+    template <class Lookup>
+    constexpr auto range_of(const Lookup &at) const {
+        constexpr bool by_key = side_of<Lookup> == lookup_side::keys;
+        const auto &positions = by_key ? tile.kv : tile.q;
+        const auto &heads = by_key ? interval<std::int64_t>{0, 0} : tile.head;
+        using value_type = std::conditional_t<Lookup::kind == value_kind::integer, std::int64_t, double>;
+        value_type lowest{}, highest{};
+        bool all_finite = true, first = true;
+        for (std::int64_t head_number = heads.lowest; head_number <= heads.highest; ++head_number) {
+            for (std::int64_t i = 0; i <= positions.highest - positions.lowest; ++i) {
+                scalar_environment<Read> pair(read);
+                pair.q_pos_value = tile.q.lowest + (by_key ? 0 : i);
+                pair.q_row_value = tile.row.lowest + (by_key ? 0 : i);
+                pair.kv_pos_value = tile.kv.lowest + (by_key ? i : 0);
+                pair.head_value = head_number;
+                pair.batch_value = tile.batch;
+                pair.q_len_value = tile.q_len;
+                pair.kv_len_value = tile.kv_len;
+                const value_type value = evaluate(at, pair);
+                all_finite = all_finite && arithmetic::is_finite(arithmetic::tag{}, value);
+                lowest = first || value < lowest ? value : lowest;
+                highest = first || highest < value ? value : highest;
+                first = false;
+            }
+        }
+        if constexpr (Lookup::kind == value_kind::integer) {
+            return interval<std::int64_t>{lowest, highest};
+        } else {
+            return real_interval<double, bool>{lowest, highest, all_finite};
         }
     }
 };

@@ -119,12 +119,14 @@ struct element_reading : value_reading {
     }
 };
 
-/// The range reading over one tile. `Head` is a point where the tile has one head.
-template <class Variant, class Head>
+/// The range reading over one tile. `Head` is a point where the tile has one head. Without `HasTables` what is looked up
+/// is unknown where it is not the same for the whole tile.
+template <class Variant, class Head, bool HasTables>
 struct tile_reading : range_reading {
     const tile_values &values;
     const input_lookup &read;
     Head head_range;
+    mutable int table_count = 0;  // lookups are met in the same order each time
 
     tile_reading(const tile_values &tile, const input_lookup &lookup, const Head &head)
         : values(tile), read(lookup), head_range(head) {}
@@ -143,19 +145,49 @@ struct tile_reading : range_reading {
         return {halide_constant(value)};
     }
     template <class Input, class... Indices>
-    auto lookup(Input, const Indices &...indices) const {
+    auto look_up(const heed::lookup<Input, Indices...> &at) const {
+        return hana::unpack(at.indices, [&](const auto &...indices) {
+            return value_or_range<Input>(at, evaluate(indices, *this)...);
+        });
+    }
+
+  private:
+    template <class Input, class Lookup, class... Indices>
+    auto value_or_range(const Lookup &at, const Indices &...indices) const {
         if constexpr (all_points<Indices...>) {
             return point<Halide::Expr>{read(input_number<Variant, Input>(), {indices.value...})};
-        } else {
+        } else if constexpr (!HasTables || side_of<Lookup> == lookup_side::both) {
             return unknown{};
+        } else {
+            constexpr bool is_integer = Lookup::kind == value_kind::integer;
+            const value_range range = values.range_of(
+                {table_count++, side_of<Lookup> == lookup_side::keys, is_integer ? Halide::Int(32) : Halide::Float(32),
+                 [at](const pair_values &pair, const input_lookup &inputs) {
+                     return evaluate(at, pair_reading<Variant>(pair, inputs));
+                 }});
+            if constexpr (is_integer) {
+                return interval<Halide::Expr>{range.lowest, range.highest};
+            } else {
+                // Both are infinite where some element is not finite.
+                return real_interval<Halide::Expr, Halide::Expr>{
+                    range.lowest, range.highest, is_finite(arithmetic::tag{}, range.highest)};
+            }
         }
     }
 };
 
-template <class Variant, class Mask, class Head>
+template <class Variant, bool HasTables, class Mask, class Head>
 tile_condition classify(const Mask &mask, const tile_values &tile, const input_lookup &read, const Head &head) {
-    const auto known = intervals::as_truth(evaluate(mask, tile_reading<Variant, Head>(tile, read, head)));
+    const auto known = intervals::as_truth(evaluate(mask, tile_reading<Variant, Head, HasTables>(tile, read, head)));
     return {as_expr(known.may), as_expr(known.must)};
+}
+
+template <class Variant, bool HasTables, class Mask>
+tile_condition classify(const Mask &mask, const tile_values &tile, const input_lookup &read) {
+    return tile.one_head
+               ? classify<Variant, HasTables>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
+               : classify<Variant, HasTables>(mask, tile, read,
+                                              interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
 }
 
 inline Halide::Type halide_type(input_type type) {
@@ -205,9 +237,8 @@ variant_source source_of(std::string name) {
     source.value_stages = stages_of(Variant.value_stages());
     source.output_stages = stages_of(Variant.output_stages());
     source.classify = [mask = Variant.mask()](const tile_values &tile, const input_lookup &read) {
-        return tile.one_head
-                   ? detail::classify<V>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
-                   : detail::classify<V>(mask, tile, read, interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
+        return tile.range_of ? detail::classify<V, true>(mask, tile, read)
+                             : detail::classify<V, false>(mask, tile, read);
     };
     return source;
 }

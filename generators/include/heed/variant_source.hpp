@@ -60,12 +60,23 @@ struct value_range {
     Halide::Expr lowest, highest;
 };
 
+/// A table of what an input holds over each tile of queries, or of keys: its lowest and highest element there.
+struct range_table {
+    int number;      ///< among the tables of a variant
+    bool by_key;     ///< one entry for each tile of keys; else for each tile of queries
+    Halide::Type type;
+    /// The element that a pair reads, whatever the other side is.
+    std::function<Halide::Expr(const pair_values &, const input_lookup &)> element;
+};
+
 /// The values of the terminals over one tile.
 struct tile_values {
     value_range q_pos, kv_pos, head;
     bool one_head;  ///< head.lowest is the only one, so what is looked up by head is known exactly
     Halide::Expr batch, q_len, kv_len;
     value_range q_row{};
+    /// Lowest and highest element of a table over this tile. Empty: what is looked up is unknown where it varies.
+    std::function<value_range(const range_table &)> range_of{};
 };
 
 /// What is proved of a tile: may any pair attend, must every pair.

@@ -109,10 +109,18 @@ struct variant_readings {
     void (*modify_output)(const call_sizes &, const row_position &, double *row, const input_reader &) = nullptr;
 };
 
+/// A table that a kernel reads besides the caller's tensors: the lowest and highest element of an input over each tile of
+/// queries or keys. Its dimensions, innermost first, are (2, tiles, heads of a group / heads_per_tile, groups, batch).
+struct tile_table_description {
+    data_type type;
+    bool by_key;  ///< tiles of keys, else of queries
+};
+
 /// One compiled kernel. `run` takes Halide's argument array: user context, query, key, value, the inputs in the order
 /// of the description, q_len, kv_len, output, log_sum_exp. Buffers are Halide's, innermost dimension first, with the
 /// query heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and
 /// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
+/// Tables stand between inputs and q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len, tables.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward", or "weights": see call.hpp
@@ -123,6 +131,9 @@ struct kernel_description {
     int key_tile;
     int heads_per_tile;  ///< query heads whose rows share a tile
     int (*run)(void **arguments);
+    const tile_table_description *tables = nullptr;
+    int table_count = 0;
+    int (*make_tables)(void **arguments) = nullptr;
 };
 
 /// One declared variant with its kernels, the best instruction set first.
