@@ -4,7 +4,7 @@
 #     VARIANTS_HEADER <header>      a C++20 header that declares variants
 #     NAMESPACE <namespace>         where it declares them
 #     VARIANTS <name>...            which of them to compile
-#     [PASSES forward]
+#     [PASSES <pass>...]            forward (default); weights: the attention matrix itself, see heed/call.hpp
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32
 #     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
@@ -30,7 +30,7 @@ function(heed_add_kernels target)
     if(TARGET ${target})
         message(FATAL_ERROR "${context}: there is a target of this name already.")
     endif()
-    _heed_check_values("${context}" PASSES "${ARG_PASSES}" forward)
+    _heed_check_values("${context}" PASSES "${ARG_PASSES}" forward weights)
     if(NOT DEFINED ARG_PASSES)
         set(ARG_PASSES forward)
     endif()

@@ -27,34 +27,6 @@ Halide::Internal::Interval keys_where(const Condition &may_attend) {
 
 }  // namespace
 
-// The name of an input may be that of another argument.
-kernel_input::kernel_input(const input_source &source) {
-    const std::string name = "input_" + source.name;
-    if (source.rank == 0) {
-        number = Halide::Parameter(source.type, false, 0, name);
-    } else {
-        table = ImageParam(source.type, source.rank, name);
-        table.dim(0).set_stride(Expr());  // inputs have free strides throughout
-    }
-}
-
-Halide::Argument kernel_input::argument() const {
-    if (table.defined()) return table;
-    return Halide::Argument(number.name(), Halide::Argument::InputScalar, number.type(), 0,
-                            Halide::ArgumentEstimates{});
-}
-
-Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
-    if (!table.defined()) return Halide::Internal::Variable::make(number.type(), number.name(), number);
-    // Never outside: rows and keys that pad the last tile have positions beyond the last one.
-    std::vector<Expr> clamped;
-    clamped.reserve(indices.size());
-    for (int dimension = 0; dimension < table.dimensions(); ++dimension) {
-        clamped.push_back(Halide::clamp(indices[indices.size() - 1 - dimension], 0, table.dim(dimension).extent() - 1));
-    }
-    return table(clamped);
-}
-
 softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape, const storage_types &stored)
     : variant(source),
       tile(shape),
@@ -77,54 +49,6 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
     pin_layouts();
 }
 
-// Each stage reads the one before at any element of the row, so stages are functions of `dim` until the last one is
-// asked for. What a stage needs once per row or per position becomes a Func; a stage that is evaluated at several
-// elements asks for the same ones in the same order.
-Expr softmax_attention::modified(const std::vector<row_stage> &stages, const element_values &values,
-                                 const function_of_dim &element, std::vector<Func> &means, int row_size,
-                                 const std::function<Halide::FuncRef(const Func &)> &of_row) {
-    struct asked_for {
-        std::vector<Func> means, tables;
-    };
-    std::vector<asked_for> of_stage(stages.size());
-    function_of_dim current = element;
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-        current = [&, i, before = current](const Expr &index) {
-            std::size_t mean_count = 0, table_count = 0;
-            row_access access;
-            access.element = [&](const Expr &other) { return before(Halide::clamp(other, 0, row_size - 1)); };
-            access.read = look_up();
-            access.mean_over_dims = [&](const function_of_dim &of_dim) -> Expr {
-                if (mean_count == of_stage[i].means.size()) {
-                    Func mean("row_mean");
-                    const RDom dims(0, row_size, "dims_of_mean");
-                    of_row(mean) = 0.0f;
-                    of_row(mean) += of_dim(dims) * (1.0f / static_cast<float>(row_size));
-                    of_stage[i].means.push_back(mean);
-                    means.push_back(mean);
-                }
-                return of_row(of_stage[i].means[mean_count++]);
-            };
-            access.tabulated = [&](int, const function_of_place &of_place, const Expr &at, bool position_decides) {
-                // Queries are loaded once, and keys as often as there are tiles of queries.
-                if (!position_decides || !values.kv_pos.defined()) return of_place(at, Expr());
-                if (table_count == of_stage[i].tables.size()) {
-                    Func table("position_table");
-                    const Halide::Var any_position("any_position");
-                    table(dim, any_position) = of_place(dim, any_position);
-                    of_stage[i].tables.push_back(table);
-                    position_tables.push_back(table);
-                }
-                return Expr(of_stage[i].tables[table_count++](at, values.kv_pos));
-            };
-            element_values here = values;
-            here.dim = index;
-            return stages[i](here, access);
-        };
-    }
-    return current(values.dim);
-}
-
 // Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
 void softmax_attention::read_queries() {
     const Expr query_head = head_block * tile.heads_per_tile + row % tile.heads_per_tile;
@@ -138,12 +62,12 @@ void softmax_attention::read_queries() {
     values.q_len = q_len;
     values.kv_len = kv_len;
     at(query_rows, {dim, row}) =
-        modified(
+        modified_element(
             variant.query_stages, values,
             [&](const Expr &index) {
                 return to_float(query(index, query_head, query_row, group, batch), types.has_f16c);
             },
-            query_means, variant.head_dim, [&](const Func &mean) { return at(mean, {row}); }) *
+            variant.head_dim, look_up(), [&](const Func &mean) { return at(mean, {row}); }, of_queries) *
         static_cast<float>(variant.scale);
     rows_to_read = RDom(0, tile.rows_together, 0, tile.rows / tile.rows_together, "rows_to_read");
     rows_to_read.where(position_of(rows_to_read.y * tile.rows_together) < q_len);
@@ -162,16 +86,16 @@ void softmax_attention::read_keys_and_values() {
     values.kv_len = kv_len;
     const auto of_key = [&](const Func &mean) { return at_step(mean, {key_in_tile}); };
     if (!key_is_plain) {
-        at_step(key_tile, {dim, key_in_tile}) = modified(
+        at_step(key_tile, {dim, key_in_tile}) = modified_element(
             variant.key_stages, values,
-            [&](const Expr &index) { return to_float(key(index, values.kv_pos, group, batch), types.has_f16c); }, key_means,
-            variant.head_dim, of_key);
+            [&](const Expr &index) { return to_float(key(index, values.kv_pos, group, batch), types.has_f16c); },
+            variant.head_dim, look_up(), of_key, of_keys);
     }
     if (!value_is_plain) {
-        at_step(value_tile, {dim, key_in_tile}) = modified(
+        at_step(value_tile, {dim, key_in_tile}) = modified_element(
             variant.value_stages, values,
             [&](const Expr &index) { return to_float(value(index, values.kv_pos, group, batch), types.has_f16c); },
-            value_means, variant.value_dim, of_key);
+            variant.value_dim, look_up(), of_key, of_values);
     }
 }
 
@@ -324,13 +248,13 @@ void softmax_attention::write_results() {
     values.batch = batch;
     values.q_len = q_len;
     values.kv_len = kv_len;
-    const Expr result = modified(
+    const Expr result = modified_element(
         variant.output_stages, values,
         [&](const Expr &index) {
             return of_tile(state, {result_row, index + tile.columns}) * of_tile(normaliser, {result_row});
         },
-        output_means, variant.value_dim,
-        [&](const Func &mean) { return mean(head_in_group, position, group, batch); });
+        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
+        of_outputs);
     output(dim, head_in_group, position, group, batch) = from_float(result, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = of_tile(log_of_total, {result_row});
 }

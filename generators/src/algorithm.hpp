@@ -15,6 +15,8 @@
 
 #include <heed/variant_source.hpp>
 
+#include "rows.hpp"
+
 namespace heed::generators {
 
 /// The sizes of a tile. They are part of the algorithm because the tile classes are.
@@ -25,24 +27,6 @@ struct tile_shape {
     int keys_together = 0;   ///< keys whose scores are computed together; divides `keys`
     int columns = 0;         ///< value columns that are computed together; at least the four of `state_slot`
     int heads_per_tile = 1;  ///< divides both `rows` and heads / groups
-};
-
-/// How elements lie in memory; sums are in single precision whatever they are.
-struct storage_types {
-    Halide::Type query = Halide::Float(32), key = Halide::Float(32), value = Halide::Float(32),
-                 output = Halide::Float(32);
-    bool has_f16c = false;  ///< the target converts f16 by instructions of its own
-};
-
-/// An argument for an `input<"name">`: a table, or a number if its rank is 0.
-struct kernel_input {
-    Halide::ImageParam table;
-    Halide::Parameter number;
-
-    explicit kernel_input(const input_source &source);
-    Halide::Argument argument() const;
-    /// The element at `indices`, outermost first.
-    Halide::Expr operator()(const std::vector<Halide::Expr> &indices) const;
 };
 
 /// The ranges of a lookup over tiles: made from data by a kernel of its own, before the main one reads it.
@@ -115,15 +99,11 @@ class softmax_attention {
     Halide::Func output;                              ///< (column, head in group, position, group, batch)
     Halide::Func log_sum_exp{"log_sum_exp"};          ///< (head in group, position, group, batch)
 
-    /// Means over rows of queries (row), keys and values (key) and results (as output, without column).
-    std::vector<Halide::Func> query_means, key_means, value_means, output_means;
-    std::vector<Halide::Func> position_tables;  ///< (index, position): once for all of a call
+    /// Means over rows of queries (row), keys and values (key) and results (as output, without column); tables for all
+    /// of a call.
+    row_parts of_queries, of_keys, of_values, of_outputs;
 
   private:
-    /// One modification after another of a row whose element is `element(dim)`.
-    Halide::Expr modified(const std::vector<row_stage> &stages, const element_values &values,
-                          const function_of_dim &element, std::vector<Halide::Func> &means, int row_size,
-                          const std::function<Halide::FuncRef(const Halide::Func &)> &of_row);
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     Halide::Expr value_element(const Halide::Expr &column, const Halide::Expr &key_offset) const;
 

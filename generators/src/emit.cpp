@@ -6,7 +6,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "algorithm_weights.hpp"
 #include "schedule_cpu_prefill.hpp"
+#include "schedule_cpu_weights.hpp"
 
 namespace heed::generators {
 
@@ -76,6 +78,13 @@ softmax_attention make_algorithm(const variant_source &variant, const kernel_pla
 }
 
 compiled_pipeline make_pipeline(const variant_source &variant, const kernel_plan &plan) {
+    if (plan.pass == "weights") {
+        storage_types types = plan.types;
+        types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
+        attention_weights attention(variant, types);
+        schedule_cpu_weights(attention, prefill_tiles_for(variant, plan.isa, types).registers.lanes);
+        return {attention.results(), attention.arguments()};
+    }
     softmax_attention attention = make_algorithm(variant, plan);
     schedule_cpu_prefill(attention, prefill_tiles_for(variant, plan.isa, attention.types).registers);
     return {attention.results(), attention.arguments()};
@@ -115,7 +124,7 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
     // The module of the main kernel takes the other one in: it knows that some operations are strict.
     Halide::Module all = Halide::Pipeline(pipeline.results).compile_to_module(pipeline.arguments, plan.symbol, target);
     softmax_attention attention = make_algorithm(variant, plan);
-    if (!attention.tables.empty()) {
+    if (plan.pass == "forward" && !attention.tables.empty()) {
         const Halide::Module tables =
             Halide::Pipeline(attention.table_makers())
                 .compile_to_module(attention.table_arguments(), plan.symbol + "_tables", target);
@@ -172,7 +181,7 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                 const tile_shape &tile = attention.tile;
                 out << "int " << plan.symbol << "_argv(void **);\n";
                 std::string tables = "nullptr, 0, nullptr";
-                if (!attention.tables.empty()) {
+                if (plan.pass == "forward" && !attention.tables.empty()) {
                     out << "int " << plan.symbol << "_tables_argv(void **);\n";
                     table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
                     for (const tile_table &table : attention.tables) {

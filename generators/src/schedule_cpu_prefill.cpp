@@ -211,19 +211,22 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     // Keys are needed a few at a time; so many stay in the first cache.
     if (!a.key_is_plain) a.key_tile.compute_at(a.score, a.keys_to_score.y);
     if (!a.value_is_plain) a.value_tile.compute_at(a.state, step).bound_storage(a.key_in_tile, key_storage);
-    keep_tile(a.key_tile, a.key_means, head_dim);
-    keep_tile(a.value_tile, a.value_means, value_dim);
-    for (Func mean : a.query_means) {
+    keep_tile(a.key_tile, a.of_keys.means, head_dim);
+    keep_tile(a.value_tile, a.of_values.means, value_dim);
+    for (Func mean : a.of_queries.means) {
         one_task(mean.compute_at(a.query_tile, a.rows_to_read.y));
         sum_in_lanes(mean, head_dim);
     }
-    for (Func mean : a.output_means) mean.compute_at(a.output, a.position);
-    Var position_chunk("position_chunk"), table_position = Var("any_position");
-    for (Func table : a.position_tables) {
-        table.compute_root()
-            .split(table_position, position_chunk, table_position, 64, TailStrategy::GuardWithIf)
-            .parallel(position_chunk)
-            .vectorize(a.dim, lanes, TailStrategy::GuardWithIf);
+    for (Func mean : a.of_outputs.means) mean.compute_at(a.output, a.position);
+    for (const row_parts *parts : {&a.of_keys, &a.of_values}) {
+        for (Func table : parts->position_tables) {
+            const Var index = table.args()[0], position = table.args()[1];
+            Var chunk("chunk");
+            table.compute_root()
+                .split(position, chunk, position, 64, TailStrategy::GuardWithIf)
+                .parallel(chunk)
+                .vectorize(index, lanes, TailStrategy::GuardWithIf);
+        }
     }
 }
 

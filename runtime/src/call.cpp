@@ -31,14 +31,16 @@ void run(const call_arguments &arguments) {
     }
     const variant_description &variant = *arguments.variant;
     try {
-        const tensor_types types(arguments.query.type, arguments.key.type, arguments.value.type, arguments.output.type);
+        const bool has_value = arguments.value.given();
+        const tensor_types types(arguments.query.type, arguments.key.type,
+                                 has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
         const kernel_description &kernel = arguments.kernel != nullptr
                                                ? *arguments.kernel
-                                               : choose_kernel(variant, arguments.isa, "forward", &types);
+                                               : choose_kernel(variant, arguments.isa, arguments.pass, &types);
         const detail::checked_call call = detail::check_arguments(arguments, kernel);
         detail::call_context context;
         context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));
-        if (call.sizes.batch == 0 || call.sizes.q_len == 0) {
+        if (call.sizes.batch == 0 || call.sizes.q_len == 0 || call.output.axes[3].extent == 0) {
             return;
         }
         detail::install_halide_hooks();

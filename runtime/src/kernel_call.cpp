@@ -346,7 +346,10 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     operand output("output", types.output, true), log_sum_exp("log_sum_exp", data_type::f32, true);
     split_heads(query, call.query, variant.groups);
     keep_groups(key, call.key, zeros);
-    keep_groups(value, call.value, zeros);
+    const bool has_value = call.value.rank > 0;
+    if (has_value) {
+        keep_groups(value, call.value, zeros);
+    }
     split_heads(output, call.output, variant.groups);
     tensor_shape log_sum_exp_shape = call.log_sum_exp;
     if (log_sum_exp_shape.rank == 0) {
@@ -358,9 +361,12 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     }
     split_heads(log_sum_exp, log_sum_exp_shape, variant.groups);
 
-    operand *const operands[] = {&query, &key, &value, &output, &log_sum_exp};
+    std::vector<operand *> operands = {&query, &key, &output, &log_sum_exp};
+    if (has_value) {
+        operands.push_back(&value);
+    }
     const auto all_fit = [&](part part) {
-        return std::all_of(std::begin(operands), std::end(operands),
+        return std::all_of(operands.begin(), operands.end(),
                            [part](const operand *operand) { return operand->fits(part); });
     };
     const part part = all_fit(part::everything)  ? part::everything
@@ -383,7 +389,10 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     void *user_context = &context;
     std::int32_t q_len = static_cast<std::int32_t>(call.sizes.q_len);
     std::int32_t kv_len = static_cast<std::int32_t>(call.sizes.kv_len);
-    std::vector<void *> arguments = {&user_context, query.buffer(), key.buffer(), value.buffer()};
+    std::vector<void *> arguments = {&user_context, query.buffer(), key.buffer()};
+    if (has_value) {
+        arguments.push_back(value.buffer());
+    }
     arguments.reserve(static_cast<std::size_t>(variant.input_count + kernel.table_count) + 8);
     for (int i = 0; i < variant.input_count; ++i) {
         arguments.push_back(list.argument(i, inputs[i]));

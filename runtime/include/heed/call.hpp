@@ -158,6 +158,17 @@ class attention_kernel {
         return heed::try_run(arguments);
     }
 
+    /// Computes the attention matrix, `weights` (batch, heads, q_len, kv_len); for this `weights` must be among PASSES.
+    void weights(const input_argument &query, const input_argument &key, const output_argument &weights,
+                 const Inputs &inputs, const call_options &options = {}) const {
+        const auto list = inputs.heed_inputs();
+        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
+        arguments.pass = "weights";
+        arguments.inputs = list.data();
+        arguments.input_count = static_cast<int>(list.size());
+        run(arguments);
+    }
+
     constexpr const variant_description &description() const noexcept { return *variant_; }
 
   private:
@@ -182,6 +193,14 @@ class attention_kernel<void> {
                    const output_argument &output,
                    const call_options &options = {}) const noexcept {
         return heed::try_run(detail::typed_arguments(*variant_, query, key, value, output, options));
+    }
+
+    /// Computes the attention matrix, `weights` (batch, heads, q_len, kv_len); for this `weights` must be among PASSES.
+    void weights(const input_argument &query, const input_argument &key, const output_argument &weights,
+                 const call_options &options = {}) const {
+        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
+        arguments.pass = "weights";
+        run(arguments);
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }

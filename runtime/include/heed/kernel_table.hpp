@@ -120,6 +120,7 @@ struct tile_table_description {
 /// of the description, q_len, kv_len, output, log_sum_exp. Buffers are Halide's, innermost dimension first, with the
 /// query heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and
 /// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
+/// A kernel of the pass "weights" takes no value, and its output is (key, head in group, row, group, batch).
 /// Tables stand between inputs and q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len, tables.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>

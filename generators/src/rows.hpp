@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// What kernels do to single elements as they read and write them: look inputs up, convert storage types, and apply the
+// modifications of rows that a variant declares.
+#pragma once
+
+#include <Halide.h>
+
+#include <functional>
+#include <vector>
+
+#include <heed/variant_source.hpp>
+
+namespace heed::generators {
+
+/// How elements lie in memory; sums are in single precision whatever they are.
+struct storage_types {
+    Halide::Type query = Halide::Float(32), key = Halide::Float(32), value = Halide::Float(32),
+                 output = Halide::Float(32);
+    bool has_f16c = false;  ///< the target converts f16 by instructions of its own
+};
+
+/// An argument for an `input<"name">`: a table, or a number if its rank is 0.
+struct kernel_input {
+    Halide::ImageParam table;
+    Halide::Parameter number;
+
+    explicit kernel_input(const input_source &source);
+    Halide::Argument argument() const;
+    /// The element at `indices`, outermost first.
+    Halide::Expr operator()(const std::vector<Halide::Expr> &indices) const;
+};
+
+/// The Funcs that modifications of a row need besides its elements.
+struct row_parts {
+    std::vector<Halide::Func> means;            ///< one number per row
+    std::vector<Halide::Func> position_tables;  ///< (index, position): the same for all rows of a call
+};
+
+/// The element values.dim of a row after one modification after another, where `element(dim)` is that in memory. The
+/// number `mean` of this row is `of_row(mean)`; what becomes a Func of its own is added to `parts`.
+Halide::Expr modified_element(const std::vector<row_stage> &stages, const element_values &values,
+                              const function_of_dim &element, int row_size, const input_lookup &look_up,
+                              const std::function<Halide::FuncRef(const Halide::Func &)> &of_row, row_parts &parts);
+
+}  // namespace heed::generators
