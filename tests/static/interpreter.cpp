@@ -305,16 +305,19 @@ class parser {
 }  // namespace
 
 double element(std::string_view table, std::initializer_list<std::int64_t> indices) {
-    std::uint64_t mixed = 14695981039346656037u;
-    const auto mix = [&](std::uint64_t value) { mixed = (mixed ^ value) * 1099511628211u; };
+    std::uint64_t mixed = 1;
+    const auto mix = [&](std::uint64_t value) {
+        mixed = (mixed + value) * 0x9e3779b97f4a7c15u;
+        mixed ^= mixed >> 32;
+    };
     for (const char c : table) mix(static_cast<std::uint64_t>(c));
     for (const std::int64_t index : indices) mix(static_cast<std::uint64_t>(index));
-    const auto drawn = static_cast<std::int64_t>((mixed >> 33) % 24);
+    const auto drawn = static_cast<std::int64_t>((mixed * 0x9e3779b97f4a7c15u >> 33) % 24);
     if (table.starts_with("ints")) return static_cast<double>(drawn - 6);
     const double number = static_cast<double>(2 * drawn - 23) / 8;
-    if (table.starts_with("reals") || drawn > 3) return number;
+    if (table.starts_with("reals") || drawn >= 12) return number;
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    return drawn == 0 ? infinity : drawn == 1 ? -infinity : std::numeric_limits<double>::quiet_NaN();
+    return drawn < 3 ? infinity : drawn < 6 ? -infinity : std::numeric_limits<double>::quiet_NaN();
 }
 
 tree::tree(any_value literal) : rule_([](const tree &of, const place &) { return of.literal(); }), literal_(literal) {}
