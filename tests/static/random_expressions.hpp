@@ -313,7 +313,7 @@ constexpr auto condition(Builder build) {
     // clang-format on
 }
 
-/// Smooth in `score`, because readings may round differently; what it chooses by is exact.
+/// Smooth in `score`, because readings may round differently (so no root of 0); what it chooses by is exact.
 template <std::uint64_t Seed, int Depth, class Builder>
 constexpr auto score_expression(Builder build) {
     if constexpr (Depth == 0) {
@@ -338,7 +338,7 @@ constexpr auto score_expression(Builder build) {
         else if constexpr (which == 7) return build.make(tangent, a());
         else if constexpr (which == 8) return build.make(exponential, build.make(smaller, a(), build.literal(2.0)));
         else if constexpr (which == 9) return build.make(logarithm, build.make(plus, build.make(absolute, a()), build.literal(1.0)));
-        else if constexpr (which == 10) return build.make(root, build.make(absolute, a()));
+        else if constexpr (which == 10) return build.make(root, build.make(plus, build.make(absolute, a()), build.literal(0.25)));
         else if constexpr (which == 11) return build.make(larger, a(), b());
         else if constexpr (which == 12) return build.make(plus, a(), whole<of(Seed, 3), 1>(build));
         else if constexpr (which == 13) return build.make(negate, a());
