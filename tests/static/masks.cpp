@@ -112,6 +112,7 @@ TEST_CASE("strided and fixed attention of the Sparse Transformer") {
     CHECK(picture(block_ends(4_c, 2_c), 1, 8) == "..xx..xx\n");
     CHECK(picture(sparse_fixed(4_c, 1_c), 8, 8) ==
           "x.......\nxx......\nxxx.....\nxxxx....\n...xx...\n...xxx..\n...xxxx.\n...xxxxx\n");
+    CHECK(picture(sparse_fixed(3_c, 2_c), 7, 7) == "x......\nxx.....\nxxx....\n.xxx...\n.xxxx..\n.xxxxx.\n.xx.xxx\n");
 }
 
 TEST_CASE("blocks") {
@@ -208,5 +209,8 @@ TEST_CASE("windows_2d tile the image, also from before its corner") {
     CHECK(seen_from(shifted, 1, 4, 4) == ".xx.\n....\n....\n....\n");
     CHECK(seen_from(shifted, 5, 4, 4) == "....\n.xx.\n.xx.\n....\n");
     CHECK(seen_from(shifted, 15, 4, 4) == "....\n....\n....\n...x\n");
+    // Windows of 3 that begin 1 before the image: rows 0-1 and 2-4, columns 0-1 and 2-3.
+    CHECK(seen_from(windows_2d(4_c, 3_c, 3_c, 1_c, 1_c), 4, 5, 4) == "xx..\nxx..\n....\n....\n....\n");
+    CHECK(seen_from(windows_2d(4_c, 3_c, 3_c, 1_c, 0_c), 8, 5, 4) == "....\n....\nxxx.\nxxx.\nxxx.\n");
     CHECK(seen_from(windows_2d(4, 1, 4), 6, 4, 4) == "....\nxxxx\n....\n....\n");
 }
