@@ -67,7 +67,8 @@ void softmax_attention::read_queries() {
             [&](const Expr &index) {
                 return to_float(query(index, query_head, query_row, group, batch), types.has_f16c);
             },
-            variant.head_dim, look_up(), [&](const Func &mean) { return at(mean, {row}); }, of_queries) *
+            variant.head_dim, look_up(), [&](const Func &mean) { return at(mean, {row}); },
+            {{table_row, batch}, query_start() + table_row, {query_row, batch}}, of_queries) *
         static_cast<float>(variant.scale);
     rows_to_read = RDom(0, tile.rows_together, 0, tile.rows / tile.rows_together, "rows_to_read");
     rows_to_read.where(position_of(rows_to_read.y * tile.rows_together) < q_len);
@@ -85,17 +86,18 @@ void softmax_attention::read_keys_and_values() {
     values.q_len = q_len;
     values.kv_len = kv_len;
     const auto of_key = [&](const Func &mean) { return at_step(mean, {key_in_tile}); };
+    const position_index keys_of_table{{table_row}, table_row, {values.kv_pos}};
     if (!key_is_plain) {
         at_step(key_tile, {dim, key_in_tile}) = modified_element(
             variant.key_stages, values,
             [&](const Expr &index) { return to_float(key(index, values.kv_pos, group, batch), types.has_f16c); },
-            variant.head_dim, look_up(), of_key, of_keys);
+            variant.head_dim, look_up(), of_key, keys_of_table, of_keys);
     }
     if (!value_is_plain) {
         at_step(value_tile, {dim, key_in_tile}) = modified_element(
             variant.value_stages, values,
             [&](const Expr &index) { return to_float(value(index, values.kv_pos, group, batch), types.has_f16c); },
-            variant.value_dim, look_up(), of_key, of_values);
+            variant.value_dim, look_up(), of_key, keys_of_table, of_values);
     }
 }
 
@@ -254,7 +256,7 @@ void softmax_attention::write_results() {
             return of_tile(state, {result_row, index + tile.columns}) * of_tile(normaliser, {result_row});
         },
         variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
-        of_outputs);
+        {}, of_outputs);
     output(dim, head_in_group, position, group, batch) = from_float(result, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = of_tile(log_of_total, {result_row});
 }

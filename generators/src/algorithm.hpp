@@ -76,6 +76,7 @@ class softmax_attention {
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"},
         batch{"batch"};
     Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
+    Halide::Var table_row{"table_row"};                                // of tables over queries or keys
 
     Halide::RDom rows_to_read, head_dims, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate,
         keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;

@@ -35,7 +35,7 @@ attention_weights::attention_weights(const variant_source &source, const storage
                 return to_float(query(index, head_in_group, position, group, batch), types.has_f16c);
             },
             variant.head_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
-            of_queries) *
+            {}, of_queries) *
         static_cast<float>(variant.scale);
 
     element_values of_key;
@@ -48,7 +48,8 @@ attention_weights::attention_weights(const variant_source &source, const storage
     key_row(dim, kv, group, batch) = modified_element(
         variant.key_stages, of_key,
         [&](const Expr &index) { return to_float(key(index, of_key.kv_pos, group, batch), types.has_f16c); },
-        variant.head_dim, look_up(), [&](const Func &mean) { return mean(kv, group, batch); }, of_keys);
+        variant.head_dim, look_up(), [&](const Func &mean) { return mean(kv, group, batch); }, {},
+        of_keys);
 
     head_dims = RDom(0, variant.head_dim, "head_dims");
     product(kv, head_in_group, position, group, batch) = 0.0f;

@@ -43,7 +43,8 @@ Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
 // elements asks for the same ones in the same order.
 Expr modified_element(const std::vector<row_stage> &stages, const element_values &values, const function_of_dim &element,
                       int row_size, const input_lookup &look_up,
-                      const std::function<Halide::FuncRef(const Func &)> &of_row, row_parts &parts) {
+                      const std::function<Halide::FuncRef(const Func &)> &of_row, const position_index &positions,
+                      row_parts &parts) {
     std::vector<row_parts> of_stage(stages.size());
     function_of_dim current = element;
     for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -64,16 +65,19 @@ Expr modified_element(const std::vector<row_stage> &stages, const element_values
                 return of_row(of_stage[i].means[mean_count++]);
             };
             access.tabulated = [&](int, const function_of_place &of_place, const Expr &at, bool position_decides) {
-                // Queries are loaded once, and keys as often as there are tiles of queries.
-                if (!position_decides || !values.kv_pos.defined()) return of_place(at, Expr());
+                if (!position_decides || positions.variables.empty()) return of_place(at, Expr());
                 if (table_count == of_stage[i].position_tables.size()) {
                     Func table("position_table");
-                    const Halide::Var any_index("index"), any_position("position");
-                    table(any_index, any_position) = of_place(any_index, any_position);
+                    const Halide::Var any_index("index");
+                    std::vector<Halide::Var> variables{any_index};
+                    variables.insert(variables.end(), positions.variables.begin(), positions.variables.end());
+                    table(variables) = of_place(any_index, positions.position);
                     of_stage[i].position_tables.push_back(table);
                     parts.position_tables.push_back(table);
                 }
-                return Expr(of_stage[i].position_tables[table_count++](at, values.kv_pos));
+                std::vector<Expr> place{at};
+                place.insert(place.end(), positions.here.begin(), positions.here.end());
+                return Expr(of_stage[i].position_tables[table_count++](place));
             };
             element_values here = values;
             here.dim = index;

@@ -34,13 +34,22 @@ struct kernel_input {
 /// The Funcs that modifications of a row need besides its elements.
 struct row_parts {
     std::vector<Halide::Func> means;            ///< one number per row
-    std::vector<Halide::Func> position_tables;  ///< (index, position): the same for all rows of a call
+    std::vector<Halide::Func> position_tables;  ///< (index, ...): for all rows of a call
+};
+
+/// How a table over the positions of a call is indexed.
+struct position_index {
+    std::vector<Halide::Var> variables;  ///< of the table, besides the index within it
+    Halide::Expr position;               ///< of these variables
+    std::vector<Halide::Expr> here;      ///< their values for the row at hand
 };
 
 /// The element values.dim of a row after one modification after another, where `element(dim)` is that in memory. The
-/// number `mean` of this row is `of_row(mean)`; what becomes a Func of its own is added to `parts`.
+/// number `mean` of this row is `of_row(mean)`; what depends on the position alone is looked up in tables over
+/// `positions`, if that has variables. What becomes a Func of its own is added to `parts`.
 Halide::Expr modified_element(const std::vector<row_stage> &stages, const element_values &values,
                               const function_of_dim &element, int row_size, const input_lookup &look_up,
-                              const std::function<Halide::FuncRef(const Halide::Func &)> &of_row, row_parts &parts);
+                              const std::function<Halide::FuncRef(const Halide::Func &)> &of_row,
+                              const position_index &positions, row_parts &parts);
 
 }  // namespace heed::generators

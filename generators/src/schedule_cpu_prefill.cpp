@@ -218,7 +218,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         sum_in_lanes(mean, head_dim);
     }
     for (Func mean : a.of_outputs.means) mean.compute_at(a.output, a.position);
-    for (const row_parts *parts : {&a.of_keys, &a.of_values}) {
+    for (const row_parts *parts : {&a.of_queries, &a.of_keys, &a.of_values}) {
         for (Func table : parts->position_tables) {
             const Var index = table.args()[0], position = table.args()[1];
             Var chunk("chunk");

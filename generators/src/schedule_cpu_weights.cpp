@@ -33,7 +33,6 @@ void schedule_cpu_weights(attention_weights &a, int lanes) {
         a.key_row.compute_at(a.weights, a.group).vectorize(a.dim, lanes, TailStrategy::GuardWithIf);
         for (Func mean : a.of_keys.means) mean.compute_at(a.key_row, a.kv);
     }
-    for (Func table : a.of_keys.position_tables) table.compute_root();
 }
 
 }  // namespace heed::generators
