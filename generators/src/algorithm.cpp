@@ -507,6 +507,23 @@ bool reachable_keys_are_bounded_below(const variant_source &variant) {
         .has_lower_bound();
 }
 
+bool tiles_are_skipped_by_data(const variant_source &variant) {
+    const Expr zero = 0;
+    int tables = 0;
+    tile_values anywhere;
+    anywhere.q_pos = anywhere.kv_pos = anywhere.q_row = anywhere.head = {zero, zero};
+    anywhere.one_head = true;
+    anywhere.batch = anywhere.q_len = anywhere.kv_len = zero;
+    anywhere.range_of = [&](const range_table &table) {
+        ++tables;
+        return value_range{Halide::Internal::make_zero(table.type), Halide::Internal::make_zero(table.type)};
+    };
+    variant.classify(anywhere, [&](int input, const std::vector<Expr> &) {
+        return Halide::Internal::make_zero(variant.inputs[static_cast<std::size_t>(input)].type);
+    });
+    return tables > 0;
+}
+
 input_lookup softmax_attention::look_up() const {
     return [this](int input, const std::vector<Expr> &indices) { return inputs[input](indices); };
 }

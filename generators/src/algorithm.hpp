@@ -45,6 +45,9 @@ bool values_are_plain(const variant_source &variant, const storage_types &types)
 /// Whether the mask bounds the keys that a tile of queries reaches from below, as a sliding window does.
 bool reachable_keys_are_bounded_below(const variant_source &variant);
 
+/// Whether tiles are skipped by what inputs hold, as documents in one sequence are.
+bool tiles_are_skipped_by_data(const variant_source &variant);
+
 /// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
 class softmax_attention {
   public:
