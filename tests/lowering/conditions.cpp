@@ -4,6 +4,7 @@
 // and never against what the pairs of the tile say.
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -20,19 +21,54 @@ struct tile_results {
     Halide::Buffer<int> of_pair, may, must, may_of_one_head, must_of_one_head;
 };
 
+/// What a lookup gives over the tile of a sample, found by reading it at every pair of one side.
+generators::value_range range_of(const generators::range_table &table, const generators::tile_values &tile,
+                                 const Halide::Var &sample, const generators::input_lookup &look_up) {
+    const Halide::RDom r(0, 8, 0, 2, "pairs_of_side");  // no tile of the samples is larger
+    const auto within = [](const generators::value_range &range, const Expr &offset) {
+        return Halide::min(range.lowest + offset, range.highest);
+    };
+    generators::pair_values pair;
+    pair.q_pos = table.by_key ? tile.q_pos.lowest : within(tile.q_pos, r.x);
+    pair.q_row = table.by_key ? tile.q_row.lowest : within(tile.q_row, r.x);
+    pair.kv_pos = table.by_key ? within(tile.kv_pos, r.x) : tile.kv_pos.lowest;
+    pair.head = table.by_key ? tile.head.lowest : within(tile.head, r.y);
+    pair.batch = tile.batch;
+    pair.q_len = tile.q_len;
+    pair.kv_len = tile.kv_len;
+    const Expr element = table.element(pair, look_up);
+    Halide::Func lowest("lowest"), highest("highest"), not_finite("not_finite");
+    lowest(sample) = table.type.max();
+    highest(sample) = table.type.min();
+    not_finite(sample) = Halide::Internal::const_false();
+    lowest(sample) = Halide::min(lowest(sample), element);
+    highest(sample) = Halide::max(highest(sample), element);
+    not_finite(sample) = not_finite(sample) || !arithmetic::is_finite(arithmetic::tag{}, element);
+    for (Halide::Func each : {lowest, highest, not_finite}) each.compute_root();
+    if (!table.type.is_float()) return {lowest(sample), highest(sample)};
+    const Expr infinite = Halide::Internal::make_const(table.type, std::numeric_limits<double>::infinity());
+    return {Halide::select(not_finite(sample), infinite, lowest(sample)),
+            Halide::select(not_finite(sample), infinite, highest(sample))};
+}
+
 /// The readings of Halide for all samples, compiled as a kernel would be: in vectors.
 tile_results compute(const generators::variant_source &source, const tile_samples &samples, const looked_up &inputs) {
     const Halide::Var sample("sample");
     const auto at = [&](field what) { return samples(Expr(sample), what); };
     const generators::input_lookup look_up = inputs.expressions(source);
     const auto tile_of = [&](bool one_head) {
-        return generators::tile_values{.q_pos = {at(q_lowest), at(q_highest)},
+        generators::tile_values tile{.q_pos = {at(q_lowest), at(q_highest)},
                                        .kv_pos = {at(kv_lowest), at(kv_highest)},
                                        .head = {at(head_lowest), one_head ? at(head_lowest) : at(head_highest)},
                                        .one_head = one_head,
                                        .batch = at(batch_number),
                                        .q_len = at(q_length),
-                                       .kv_len = at(kv_length)};
+                                       .kv_len = at(kv_length),
+                                       .q_row = {at(q_lowest), at(q_highest)}};
+        tile.range_of = [tile, sample, &look_up](const generators::range_table &table) {
+            return range_of(table, tile, sample, look_up);
+        };
+        return tile;
     };
     const generators::pair_values pair{.score = Expr(),
                                        .q_pos = at(q_lowest),

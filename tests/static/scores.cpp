@@ -120,13 +120,7 @@ TEST_CASE("temperature and scales") {
     CHECK(at(scaled_by_log_position(score, 10_c, 0.5), 29, 0) == doctest::Approx(3 * (1 + 0.5 * std::log(4.0))));
 }
 
-TEST_CASE("query_row counts the queries of the call, and a bias may leave indices out") {
-    const auto row = [](std::int64_t q, std::int64_t q_len, std::int64_t kv_len) {
-        return evaluate(query_row, environment_of({.q = q, .kv = 0, .q_len = q_len, .kv_len = kv_len}));
-    };
-    CHECK(row(7, 1, 8) == 0);
-    CHECK(row(9, 4, 12) == 1);
-    CHECK(row(-2, 5, 3) == 0);
+TEST_CASE("a bias may leave indices out") {
     const auto bias = [](auto, std::int64_t h, std::int64_t kv) { return static_cast<double>(100 * h + kv); };
     CHECK(evaluate(score + input<"bias">(head, kv_pos), environment_of({.q = 8, .kv = 5, .head = 2}, 0.5, bias)) ==
           205.5);

@@ -13,6 +13,8 @@
 #include <heed/detail/kind.hpp>
 #include <heed/intervals.hpp>
 
+#include <cstdint>
+
 /// Operators. One that is written as a function is called like the function, with '_' appended.
 namespace heed::op {
 
@@ -261,6 +263,16 @@ struct floor_ : on_reals {
     static constexpr auto name = "floor";
     static constexpr auto value(const auto &a) { return floor(arithmetic::tag{}, a); }
     static constexpr auto range(const auto &a) { return intervals::round_down(a); }
+};
+
+/// Its operand, in a formula that is right for `Heads` query heads only. `variant` checks the number.
+template <std::int64_t Heads>
+struct for_heads_ {
+    static constexpr bool is_silent = true;
+    static constexpr std::int64_t heads = Heads;
+    static constexpr value_kind kind(value_kind operand) { return operand; }
+    static constexpr auto value(const auto &a) { return a; }
+    static constexpr auto range(const auto &a) { return a; }
 };
 
 /// A whole number where a real one is wanted. The language inserts it, so that every reading converts at the same

@@ -506,7 +506,7 @@ struct absolute_positions_belong_to_tokens {
             "heed::variant: learned and sinusoidal absolute positions are no part of attention: they are added to the "
             "tokens before queries, keys and values are projected (Vaswani et al. 2017, section 3.5), see "
             "absolute_positions_belong_to_tokens in this diagnostic. Fix: leave 'position' out and add the table with "
-            "heed::add_positions, or use 'position = rope{...}', 'score_mod = alibi(...)' or a relative bias.");
+            "heed::add_learned_positions or add_sinusoidal_positions (heed/token_positions.hpp), or use 'position = rope{...}', 'score_mod = alibi(...)' or a relative bias.");
         return holds;
     }
 };
@@ -604,6 +604,19 @@ struct alibi_takes_the_number_of_heads {
             holds,
             "heed::alibi: the number of heads must be a positive compile-time constant; its type is the first argument "
             "of alibi_takes_the_number_of_heads<heads, false> in this diagnostic. Fix: append '_c': 'alibi(12_c)'.");
+        return holds;
+    }
+};
+
+/// Some formulas, such as ALiBi's slopes, depend on the number of heads.
+template <std::int64_t FormulaHeads, std::int64_t Heads>
+struct formula_is_for_the_heads {
+    static constexpr bool holds = FormulaHeads == Heads;
+    static constexpr bool check() {
+        static_assert(holds,
+                      "heed::variant: a formula was made for another number of heads than 'heads': its slopes would be "
+                      "wrong. The two numbers are the arguments of formula_is_for_the_heads<of the formula, heads> in "
+                      "this diagnostic. Fix: give alibi, alibi_bias or alibi_slope the variant's number of query heads.");
         return holds;
     }
 };

@@ -9,7 +9,7 @@
 // A bias of one's own is an input with the indices that it depends on, outermost first; what it does not depend on is
 // left out and so shared: `score + input<"bias">(batch, head, q_pos, kv_pos)`, `score + input<"bias">(head, q_pos,
 // kv_pos)`, `score + input<"key_bias">(batch, kv_pos)`. Its rows are positions: where the table has one for each query
-// of the call, index it by `query_row`.
+// of the call, index it by `q_row`.
 #pragma once
 
 #include <heed/expression.hpp>
@@ -20,10 +20,6 @@
 #include <numbers>
 
 namespace heed {
-
-/// Number of the query in the call, from 0, for variants aligned bottom_right, which is the default; with `align =
-/// top_left` it is `q_pos`.
-inline constexpr auto query_row = q_pos - (kv_len - q_len);
 
 /// cap * tanh(x / cap): close to x near 0, never beyond +-cap (Gemma 2, section 2, "Logit soft-capping").
 template <Expression E, Operand Cap>
@@ -77,9 +73,10 @@ constexpr auto alibi_slope(Heads) {
         constexpr auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(Heads::value)));
         constexpr double step = -8.0 * std::numbers::ln2 / static_cast<double>(power);
         if constexpr (power == Heads::value) {
-            return exp((head + 1_c) * step);
+            return detail::make_node<op::for_heads_<Heads::value>>(exp((head + 1_c) * step));
         } else {
-            return exp(select(head < int_<power>{}, head + 1_c, head - int_<power>{} + 0.5) * step);
+            return detail::make_node<op::for_heads_<Heads::value>>(
+                exp(select(head < int_<power>{}, head + 1_c, head - int_<power>{} + 0.5) * step));
         }
     }
 }
@@ -110,10 +107,11 @@ namespace detail {
 // True where alibi(heads) is a term of a sum.
 template <class E>
 inline constexpr bool has_alibi_term = false;
-template <class Slope>
-inline constexpr bool has_alibi_term<node<
-    op::minus, score_, node<op::times, node<op::exp_, Slope>, expression_of<decltype(to_real(abs(q_pos - kv_pos)))>>>> =
-    true;
+template <std::int64_t Heads, class Slope>
+inline constexpr bool
+    has_alibi_term<node<op::minus, score_,
+                        node<op::times, node<op::for_heads_<Heads>, Slope>,
+                             expression_of<decltype(to_real(abs(q_pos - kv_pos)))>>>> = true;
 template <class A, class B>
 inline constexpr bool has_alibi_term<node<op::plus, A, B>> = has_alibi_term<A> || has_alibi_term<B>;
 

@@ -500,6 +500,29 @@ constexpr bool weights_allow_a_sink() {
            rule::softmax1_is_a_sink_logit_of_zero<adds_one<Settings...>, is_given<sink_logit_, Settings...>>::check();
 }
 
+template <class E, std::int64_t Heads>
+constexpr bool is_for_heads();
+
+template <std::int64_t Heads, class... Children>
+constexpr bool are_for_heads(type_list<Children...>) {
+    return (... && is_for_heads<Children, Heads>());
+}
+
+/// Checks the formulas that are right for one number of heads only.
+template <class E, std::int64_t Heads>
+constexpr bool is_for_heads() {
+    if constexpr (requires { E::operation::heads; }) {
+        return rule::formula_is_for_the_heads<E::operation::heads, Heads>::check();
+    } else {
+        return are_for_heads<Heads>(typename children<E>::type{});
+    }
+}
+
+template <std::int64_t Heads, class... E>
+constexpr bool all_are_for_heads(const hana::basic_tuple<E...> *) {
+    return (... && is_for_heads<E, Heads>());
+}
+
 /// For the values of keys without rules of their own.
 template <class Key, class Value>
 constexpr bool expression_is_valid(const setting<Key, Value> *) {
@@ -543,6 +566,9 @@ constexpr bool is_valid() {
         } else if constexpr (!(... && expression_is_valid(static_cast<const Settings *>(nullptr)))) {
             return false;
         } else if constexpr (!weights_allow_a_sink<Settings...>()) {
+            return false;
+        } else if constexpr (!all_are_for_heads<heads>(
+                                 static_cast<decltype(pair_expressions_of(std::declval<const given &>())) *>(nullptr))) {
             return false;
         } else {
             return inputs_agree(lookups_of<given>{});
