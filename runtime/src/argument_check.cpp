@@ -163,10 +163,15 @@ class checker {
         const std::string name = text("input '", input.name, "'");
         for (int i = 0; i < input.rank; ++i) {
             const index_range range = variant_.readings.input_index(sizes, number, i);
+            const std::int64_t extent = extent_of(argument, i);
+            // Indices that the declaration does not bound are clamped to the table, which needs an element for that.
+            if (!range.known && extent == 0 && sizes.batch > 0 && sizes.q_len > 0 && sizes.kv_len > 0) {
+                refuse(name, " is empty in dimension ", i, ", but a call with batch = ", sizes.batch, ", q_len = ",
+                       sizes.q_len, ", kv_len = ", sizes.kv_len, " reads it. Fix: pass a table with elements");
+            }
             if (!range.known || range.lowest > range.highest) {
                 continue;
             }
-            const std::int64_t extent = extent_of(argument, i);
             if (range.lowest < 0 || range.highest >= extent) {
                 refuse(name, " has extent ", extent, " in dimension ", i, ", a call with batch = ", sizes.batch,
                        ", q_len = ", sizes.q_len, ", kv_len = ", sizes.kv_len, " reads its elements ", range.lowest,

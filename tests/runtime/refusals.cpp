@@ -350,4 +350,29 @@ TEST_CASE("what only the untyped call can get wrong") {
         CHECK(refused() ==
               "local_capped: value has no extents, it must be a tensor (batch, groups, kv_len, value_dim)");
     }
+    SUBCASE("a pass that the library lacks") {
+        call.pass = "weights";
+        const heed::status status = heed::try_run(call);
+        CHECK(status.code() == heed::status_code::unsupported);
+        CHECK(status.message() == "local_capped: the library has no kernel for the pass \"weights\". Fix: add it to PASSES "
+                                  "of heed_add_kernels.");
+        CHECK(p.nothing_written());
+    }
+    SUBCASE("storage types that the library lacks") {
+        call.query.type = call.key.type = call.value.type = call.output.type = heed::data_type::f16;
+        CHECK(refused() == "local_capped: query holds f16, the kernel was compiled for f32");
+    }
+    SUBCASE("an empty table with an index that the declaration does not bound") {
+        heed::variant_description unbounded = *call.variant;
+        unbounded.readings.input_index = [](const heed::call_sizes &, int, int) {
+            return heed::index_range{0, 0, false};
+        };
+        call.variant = &unbounded;
+        const std::int64_t nothing[] = {0};
+        auto wrong = list;
+        wrong[0].extents = nothing;
+        call.inputs = wrong.data();
+        CHECK(refused() == "local_capped: input 'sinks' is empty in dimension 0, but a call with batch = 2, q_len = 3, "
+                           "kv_len = 5 reads it. Fix: pass a table with elements");
+    }
 }
