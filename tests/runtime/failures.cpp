@@ -62,15 +62,13 @@ TEST_CASE("no memory") {
     CHECK(p.nothing_written());
 }
 
-TEST_CASE("a table without elements and without bounds known beforehand is left to the kernel's own check") {
+TEST_CASE("a kernel that fails by its own check is reported") {
     const control_scope scope;
     problem p = problem::local_capped(2, 3, 5);
-    p.inputs.documents = {nullptr, {2, 0}};
-    heed::variant_description variant = fake_kernels.variants[0];
-    variant.readings.input_index = [](const heed::call_sizes &, int, int) { return heed::index_range{0, 0, false}; };
     control.result = -17;
-    const heed::attention_kernel<models::local_capped_inputs> call{variant};
-    const heed::status status = call.try_run(p.query, p.key, p.value, p.output, p.inputs, {p.log_sum_exp, 1, "x86_64"});
+    const heed::status status =
+        models::local_capped.try_run(p.query, p.key, p.value, p.output, p.inputs, {p.log_sum_exp, 1, "x86_64"});
+    CHECK(status.code() == heed::status_code::kernel_failed);
     CHECK(status.message() == "local_capped: kernel local_capped_forward_prefill_f32_x86_64 failed: it returned -17");
     CHECK(p.nothing_written());
 }
