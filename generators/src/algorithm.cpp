@@ -83,8 +83,14 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
 Expr softmax_attention::modified(const std::vector<row_stage> &stages, const element_values &values,
                                  const function_of_dim &element, std::vector<Func> &means, int row_size,
                                  const std::function<Halide::FuncRef(const Func &)> &of_row) {
+    // Means nest, and what is inside of one is asked for only as it is made; the counts then go on behind it.
+    struct known_mean {
+        Func mean;
+        std::size_t next_mean = 0, next_table = 0;
+    };
     struct asked_for {
-        std::vector<Func> means, tables;
+        std::vector<known_mean> means;
+        std::vector<Func> tables;
     };
     std::vector<asked_for> of_stage(stages.size());
     function_of_dim current = element;
@@ -95,15 +101,19 @@ Expr softmax_attention::modified(const std::vector<row_stage> &stages, const ele
             access.element = [&](const Expr &other) { return before(Halide::clamp(other, 0, row_size - 1)); };
             access.read = look_up();
             access.mean_over_dims = [&](const function_of_dim &of_dim) -> Expr {
-                if (mean_count == of_stage[i].means.size()) {
+                const std::size_t number = mean_count++;
+                if (number == of_stage[i].means.size()) {
+                    of_stage[i].means.emplace_back();
                     Func mean("row_mean");
                     const RDom dims(0, row_size, "dims_of_mean");
                     of_row(mean) = 0.0f;
                     of_row(mean) += of_dim(dims) * (1.0f / static_cast<float>(row_size));
-                    of_stage[i].means.push_back(mean);
+                    of_stage[i].means[number] = {mean, mean_count, table_count};
                     means.push_back(mean);
                 }
-                return of_row(of_stage[i].means[mean_count++]);
+                mean_count = of_stage[i].means[number].next_mean;
+                table_count = of_stage[i].means[number].next_table;
+                return of_row(of_stage[i].means[number].mean);
             };
             access.tabulated = [&](int, const function_of_place &of_place, const Expr &at, bool position_decides) {
                 // Queries are loaded once, and keys as often as there are tiles of queries.
