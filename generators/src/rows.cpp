@@ -45,7 +45,16 @@ Expr modified_element(const std::vector<row_stage> &stages, const element_values
                       int row_size, const input_lookup &look_up,
                       const std::function<Halide::FuncRef(const Func &)> &of_row, const position_index &positions,
                       row_parts &parts) {
-    std::vector<row_parts> of_stage(stages.size());
+    // Means nest, and what is inside of one is asked for only as it is made; the counts then go on behind it.
+    struct known_mean {
+        Func mean;
+        std::size_t next_mean = 0, next_table = 0;
+    };
+    struct asked_for {
+        std::vector<known_mean> means;
+        std::vector<Func> tables;
+    };
+    std::vector<asked_for> of_stage(stages.size());
     function_of_dim current = element;
     for (std::size_t i = 0; i < stages.size(); ++i) {
         current = [&, i, before = current](const Expr &index) {
@@ -54,30 +63,34 @@ Expr modified_element(const std::vector<row_stage> &stages, const element_values
             access.element = [&](const Expr &other) { return before(Halide::clamp(other, 0, row_size - 1)); };
             access.read = look_up;
             access.mean_over_dims = [&](const function_of_dim &of_dim) -> Expr {
-                if (mean_count == of_stage[i].means.size()) {
+                const std::size_t number = mean_count++;
+                if (number == of_stage[i].means.size()) {
+                    of_stage[i].means.emplace_back();
                     Func mean("row_mean");
                     const RDom dims(0, row_size, "dims_of_mean");
                     of_row(mean) = 0.0f;
                     of_row(mean) += of_dim(dims) * (1.0f / static_cast<float>(row_size));
-                    of_stage[i].means.push_back(mean);
+                    of_stage[i].means[number] = {mean, mean_count, table_count};
                     parts.means.push_back(mean);
                 }
-                return of_row(of_stage[i].means[mean_count++]);
+                mean_count = of_stage[i].means[number].next_mean;
+                table_count = of_stage[i].means[number].next_table;
+                return of_row(of_stage[i].means[number].mean);
             };
             access.tabulated = [&](int, const function_of_place &of_place, const Expr &at, bool position_decides) {
                 if (!position_decides || positions.variables.empty()) return of_place(at, Expr());
-                if (table_count == of_stage[i].position_tables.size()) {
+                if (table_count == of_stage[i].tables.size()) {
                     Func table("position_table");
                     const Halide::Var any_index("index");
                     std::vector<Halide::Var> variables{any_index};
                     variables.insert(variables.end(), positions.variables.begin(), positions.variables.end());
                     table(variables) = of_place(any_index, positions.position);
-                    of_stage[i].position_tables.push_back(table);
+                    of_stage[i].tables.push_back(table);
                     parts.position_tables.push_back(table);
                 }
                 std::vector<Expr> place{at};
                 place.insert(place.end(), positions.here.begin(), positions.here.end());
-                return Expr(of_stage[i].position_tables[table_count++](place));
+                return Expr(of_stage[i].tables[table_count++](place));
             };
             element_values here = values;
             here.dim = index;

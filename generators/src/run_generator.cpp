@@ -21,9 +21,13 @@ Halide::Expr detail::halide_constant(std::int64_t value) {
 }
 
 Halide::Expr detail::constant_table(const std::vector<double> &numbers, const Halide::Expr &index) {
-    Halide::Buffer<double> table(static_cast<int>(numbers.size()));
-    for (int i = 0; i < table.width(); ++i) table(i) = numbers[static_cast<std::size_t>(i)];
-    return table(Halide::clamp(index, 0, table.width() - 1));
+    // Halide loads vectors of constants as if they were aligned to a whole vector of AVX-512, but aligns them to 32
+    // bytes only. From the second element on it knows that they are not.
+    const int count = static_cast<int>(numbers.size());
+    Halide::Buffer<double> table(count + 1);
+    table(0) = 0.0;
+    for (int i = 0; i < count; ++i) table(i + 1) = numbers[static_cast<std::size_t>(i)];
+    return table(Halide::clamp(index, 0, count - 1) + 1);
 }
 
 namespace {

@@ -19,7 +19,8 @@ constexpr auto rms_norm(Row row, double epsilon = 1e-6) {
 template <detail::RowTerminal Row>
 constexpr auto layer_norm(Row row, double epsilon = 1e-5) {
     const auto centred = row - mean_over_dims(row);
-    return centred / sqrt(mean_over_dims(row * row) - mean_over_dims(row) * mean_over_dims(row) + epsilon);
+    // Not the mean square less the square of the mean: far from 0 the two share all digits.
+    return centred / sqrt(mean_over_dims(centred * centred) + epsilon);
 }
 
 /// The row divided by its length, so that scores are cosines (Henry et al. 2020, "Query-key normalization for

@@ -118,6 +118,10 @@ constexpr auto turned(Row row, std::int64_t dims, std::int64_t step, Cosine cosi
     return select(turns, row * tabulate<Pairs>(cosine, pair) + signed_partner * tabulate<Pairs>(sine, pair), row);
 }
 
+constexpr void check_pairs(std::int64_t turned_dims, std::int64_t head_dim) {
+    if (turned_dims < 2 || turned_dims > head_dim || turned_dims % 2 != 0) rule::rope_turns_pairs_within_head_dim();
+}
+
 constexpr std::int64_t pair_step(rope_layout layout, std::int64_t dims) {
     return layout == rope_layout::interleaved ? 1 : dims / 2;
 }
@@ -132,13 +136,18 @@ struct rope {
     std::int64_t dims = 0;
     rope_scaling scaling = {};
 
+    /// Does not compile where the numbers cannot be.
+    template <std::int64_t HeadDim>
+    constexpr void check() const {
+        detail::check_pairs(dims == 0 ? HeadDim : dims, HeadDim);
+        if (!(theta > 0)) rule::rope_theta_must_be_positive();
+    }
+
     /// The row of `head_dim` elements at this position.
     template <std::int64_t HeadDim, class Row, class Position>
     constexpr auto apply(Row row, Position position) const {
         constexpr std::int64_t pairs = HeadDim / 2 > 0 ? HeadDim / 2 : 1;
         const std::int64_t turned_dims = dims == 0 ? HeadDim : dims;
-        if (turned_dims < 2 || turned_dims > HeadDim || turned_dims % 2 != 0) rule::rope_turns_pairs_within_head_dim();
-        if (!(theta > 0)) rule::rope_theta_must_be_positive();
         std::array<double, static_cast<std::size_t>(pairs)> turns{};
         for (std::int64_t pair = 0; pair < turned_dims / 2; ++pair) {
             turns[static_cast<std::size_t>(pair)] =
@@ -157,9 +166,13 @@ template <class Input>
 struct rope_angles_ {
     rope_layout layout = rope_layout::half_split;
 
+    template <std::int64_t HeadDim>
+    constexpr void check() const {
+        detail::check_pairs(HeadDim, HeadDim);
+    }
+
     template <std::int64_t HeadDim, class Row, class Position>
     constexpr auto apply(Row row, Position position) const {
-        if (HeadDim % 2 != 0) rule::rope_turns_pairs_within_head_dim();
         const auto angle = Input{}(position, dim);
         return detail::turned<HeadDim / 2>(row, HeadDim, detail::pair_step(layout, HeadDim), cos(angle), sin(angle));
     }

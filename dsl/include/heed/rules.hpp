@@ -505,8 +505,9 @@ struct absolute_positions_belong_to_tokens {
             holds,
             "heed::variant: learned and sinusoidal absolute positions are no part of attention: they are added to the "
             "tokens before queries, keys and values are projected (Vaswani et al. 2017, section 3.5), see "
-            "absolute_positions_belong_to_tokens in this diagnostic. Fix: leave 'position' out and add the table with "
-            "heed::add_learned_positions or add_sinusoidal_positions (heed/token_positions.hpp), or use 'position = rope{...}', 'score_mod = alibi(...)' or a relative bias.");
+            "absolute_positions_belong_to_tokens in this diagnostic. Fix: leave 'position' out and add the table to "
+            "the tokens by heed::add_learned_positions or add_sinusoidal_positions of heed/token_positions.hpp; or use "
+            "'position = rope{...}', 'score_mod = alibi(...)' or a relative bias.");
         return holds;
     }
 };

@@ -460,8 +460,11 @@ constexpr bool value_is_valid(const setting<Key, Value> *) {
         constexpr bool known = std::same_as<Value, top_left_> || std::same_as<Value, bottom_right_>;
         return rule::align_is_top_left_or_bottom_right<Value, known>::check();
     } else if constexpr (std::same_as<Key, position_>) {
-        return rule::absolute_positions_belong_to_tokens<Value, std::same_as<Value, absolute_positions_>>::check() &&
-               rule::position_is_a_scheme<Value, PositionScheme<Value>>::check();
+        if constexpr (std::same_as<Value, absolute_positions_>) {
+            return rule::absolute_positions_belong_to_tokens<Value, true>::check();
+        } else {
+            return rule::position_is_a_scheme<Value, PositionScheme<Value>>::check();
+        }
     } else if constexpr (is_one_of<setting<Key, Value>, setting<weights_, softmax_>, setting<weights_, softmax1_>>) {
         return true;
     } else if constexpr (InputWithoutIndices<Value>) {
@@ -592,12 +595,26 @@ constexpr void check_scale(double scale) {
 
 }  // namespace detail
 
+namespace detail {
+
+template <class... Settings>
+constexpr void check_position([[maybe_unused]] const attention_variant<Settings...> &variant) {
+    using type = attention_variant<Settings...>;
+    if constexpr (is_given<position_, Settings...>) {
+        const auto scheme = variant.template given<position_>();
+        if constexpr (requires { scheme.template check<type::head_dim>(); }) scheme.template check<type::head_dim>();
+    }
+}
+
+}  // namespace detail
+
 /// Declares a variant: `variant(heads = 8_c, head_dim = 64_c, mask = causal)`. Keys may come in any order.
 template <class... Settings>
 constexpr auto variant(Settings... given) {
     if constexpr (detail::is_valid<Settings...>()) {
         const attention_variant<Settings...> result{given...};
         detail::check_scale(result.scale());
+        detail::check_position(result);
         return result;
     } else {
         return detail::invalid_variant{};

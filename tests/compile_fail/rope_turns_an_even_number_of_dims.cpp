@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// expect: rope_turns_pairs_within_head_dim
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+#ifdef HEED_EXPECT_ERROR
+inline constexpr auto v = variant(heads = 8_c, head_dim = 63_c, position = rope{});
+#else
+inline constexpr auto v = variant(heads = 8_c, head_dim = 63_c, position = rope{.dims = 62});
+#endif
