@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -125,10 +126,11 @@ std::string head_lines(const attention &of, const statistics &found) {
     return text;
 }
 
-// A bar of at most `width` characters.
+// Two spaces and at most `width` characters, or nothing.
 std::string bar(std::int64_t count, std::int64_t of, int width) {
     const double length = of > 0 ? width * static_cast<double>(count) / static_cast<double>(of) : 0.0;
-    return std::string(static_cast<std::size_t>(std::lround(length)), '#');
+    const auto characters = static_cast<std::size_t>(std::lround(length));
+    return characters == 0 ? "" : "  " + std::string(characters, '#');
 }
 
 std::string weight_lines(const statistics &found) {
@@ -145,32 +147,47 @@ std::string weight_lines(const statistics &found) {
         if (last && sums[i] == 0) continue;
         const std::string name = i == 0 ? "0" : last ? "above 1" : fmt::format("up to {:g}", weight_bounds[i - 1]);
         text +=
-            fmt::format("  {:<12}{:5.1f} %  {}\n", name,
+            fmt::format("  {:<12}{:5.1f} %{}\n", name,
                         100.0 * share(static_cast<double>(sums[i]), static_cast<double>(all)), bar(sums[i], all, 50));
     }
     return text;
 }
 
-std::string score_lines(const attention &of, const statistics &found) {
-    if (!of.log_sum_exp.given()) return "";
-    std::string text = "scores by layer: lowest, mean, highest\n";
+// The heads of a layer together.
+std::string layer_lines(const attention &of, const statistics &found) {
+    std::string text = "layer  entropy  limit  first  previous  diagonal";
+    text += of.log_sum_exp.given() ? "   scores: lowest, mean, highest\n" : "\n";
     const std::int64_t heads = found.heads / std::max<std::int64_t>(of.layers(), 1);
     for (std::int64_t layer = 0; layer < of.layers(); ++layer) {
-        double lowest = INFINITY, highest = -INFINITY, sum = 0.0;
-        std::int64_t count = 0;
+        head_statistics sums;
+        double lowest = INFINITY, highest = -INFINITY, scores = 0.0;
+        std::int64_t counted = 0;
         for (std::int64_t h = layer * heads; h < (layer + 1) * heads; ++h) {
-            const score_distribution &scores = found.head[static_cast<std::size_t>(h)].scores;
-            if (scores.count == 0) continue;
-            lowest = std::min(lowest, scores.lowest);
-            highest = std::max(highest, scores.highest);
-            sum += scores.mean * static_cast<double>(scores.count);
-            count += scores.count;
+            const head_statistics &head = found.head[static_cast<std::size_t>(h)];
+            if (head.rows == 0) continue;
+            ++counted;
+            sums.entropy += head.entropy;
+            sums.entropy_limit += head.entropy_limit;
+            sums.first_token += head.first_token;
+            sums.previous_token += head.previous_token;
+            sums.diagonal += head.diagonal;
+            if (head.scores.count == 0) continue;
+            lowest = std::min(lowest, head.scores.lowest);
+            highest = std::max(highest, head.scores.highest);
+            scores += head.scores.mean * static_cast<double>(head.scores.count);
+            sums.scores.count += head.scores.count;
         }
-        if (count > 0)
-            text += fmt::format("  layer {:<5}{:9.2f}{:9.2f}{:9.2f}\n", layer, lowest, sum / static_cast<double>(count),
-                                highest);
+        if (counted == 0) continue;
+        const auto over_heads = [&](double sum) { return sum / static_cast<double>(counted); };
+        text += fmt::format("{:<5}{:9.2f}{:7.2f}{:6.0f} %{:8.0f} %{:8.0f} %", layer, over_heads(sums.entropy),
+                            over_heads(sums.entropy_limit), 100 * over_heads(sums.first_token),
+                            100 * over_heads(sums.previous_token), 100 * over_heads(sums.diagonal));
+        if (sums.scores.count > 0)
+            text +=
+                fmt::format("{:17.2f}{:7.2f}{:9.2f}", lowest, scores / static_cast<double>(sums.scores.count), highest);
+        text += "\n";
     }
-    return text;
+    return text + "\n";
 }
 
 std::string pair_lines(const attention &of, const statistics &found, const thresholds &limits) {
@@ -200,6 +217,20 @@ std::string collapsed_lines(const attention &of, const statistics &found, const 
            text;
 }
 
+// Broken at spaces, each line indented.
+std::string wrapped(const std::string &text, std::size_t width) {
+    std::string result, line;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        if (!line.empty() && line.size() + 1 + word.size() > width) {
+            result += "  " + line + "\n";
+            line.clear();
+        }
+        line += (line.empty() ? "" : " ") + word;
+    }
+    return result + "  " + line + "\n";
+}
+
 std::string run_lines(const run_cost &cost) {
     if (cost.parts.empty()) return "";
     const shares all = shares_of(cost);
@@ -211,7 +242,27 @@ std::string run_lines(const run_cost &cost) {
             fmt::format("  {:<34}{:9.3f} ms{:6.1f} %{:10.1f} KiB{:6.1f} %\n",
                         part.name + (part.is_attention ? " *" : ""), 1e3 * part.seconds,
                         100 * share(part.seconds, all.seconds), part.bytes / 1024, 100 * share(part.bytes, all.bytes));
-    return text + "  * attention" + (cost.note.empty() ? "" : ". " + cost.note) + "\n";
+    text += "  * attention\n";
+    return cost.note.empty() ? text : text + wrapped(cost.note, 118);
+}
+
+std::string heading(const statistics &found) {
+    return fmt::format("{} heads, {} queries x {} keys, batch {}; entropies in nats\n\n", found.heads, found.q_len,
+                       found.kv_len, found.batch);
+}
+
+std::string all_but_heads(const attention &of, const statistics &found, const thresholds &limits,
+                          const run_cost &cost) {
+    std::int64_t empty = 0, bad = 0;
+    for (const head_statistics &head : found.head) {
+        empty += head.empty_rows;
+        bad += head.bad_rows;
+    }
+    std::string text;
+    if (empty > 0) text += fmt::format("{} rows have no weight on a visible key and are left out\n", empty);
+    if (bad > 0) text += fmt::format("{} rows hold NaN or infinity and are left out\n", bad);
+    return text + layer_lines(of, found) + weight_lines(found) + pair_lines(of, found, limits) +
+           collapsed_lines(of, found, limits) + run_lines(cost);
 }
 
 void write_file(const fs::path &path, const std::string &text) {
@@ -222,18 +273,12 @@ void write_file(const fs::path &path, const std::string &text) {
 
 }  // namespace
 
+std::string summary_text(const attention &of, const statistics &found, const thresholds &limits, const run_cost &cost) {
+    return heading(found) + all_but_heads(of, found, limits, cost);
+}
+
 std::string report_text(const attention &of, const statistics &found, const thresholds &limits, const run_cost &cost) {
-    std::int64_t empty = 0, bad = 0;
-    for (const head_statistics &head : found.head) {
-        empty += head.empty_rows;
-        bad += head.bad_rows;
-    }
-    std::string text = fmt::format("{} heads, {} queries x {} keys, batch {}; entropies in nats\n\n{}\n", found.heads,
-                                   found.q_len, found.kv_len, found.batch, head_lines(of, found));
-    if (empty > 0) text += fmt::format("{} rows have no weight on a visible key and are left out\n", empty);
-    if (bad > 0) text += fmt::format("{} rows hold NaN or infinity and are left out\n", bad);
-    return text + weight_lines(found) + score_lines(of, found) + pair_lines(of, found, limits) +
-           collapsed_lines(of, found, limits) + run_lines(cost);
+    return heading(found) + head_lines(of, found) + "\n" + all_but_heads(of, found, limits, cost);
 }
 
 std::string report_json(const attention &of, const statistics &found, const thresholds &limits, const run_cost &cost) {
@@ -262,7 +307,7 @@ std::string report_json(const attention &of, const statistics &found, const thre
     return report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-std::string write_report(const std::string &folder, const attention &of, const report_options &options) {
+statistics write_report(const std::string &folder, const attention &of, const report_options &options) {
     const statistics found = analyse(of, options.limits);
     std::error_code failed;
     fs::create_directories(folder, failed);
@@ -282,10 +327,9 @@ std::string write_report(const std::string &folder, const attention &of, const r
         write_contact_sheet((into / (layered ? fmt::format("layer_{}.png", layer) : "heads.png")).string(), of, layer,
                             options.pictures);
     write_similarity((into / "similarity.png").string(), of, found, options.pictures);
-    const std::string text = report_text(of, found, options.limits, options.cost);
     write_file(into / "report.json", report_json(of, found, options.limits, options.cost));
-    write_file(into / "report.txt", text);
-    return text;
+    write_file(into / "report.txt", report_text(of, found, options.limits, options.cost));
+    return found;
 }
 
 }  // namespace heed::inspect

@@ -122,7 +122,7 @@ int inspect_weights(const kernel_library &library, const inspect_options &option
     report.pictures = {options.font, options.batch_entry};
     report.heads = options.heads;
     const std::string folder = options.folder.empty() ? "inspect-" + options.name : options.folder;
-    const std::string text = inspect::write_report(folder, seen, report);
+    const std::string text = inspect::report_text(seen, inspect::write_report(folder, seen, report), report.limits);
     fmt::print("{}\n{}\n{}, random queries and keys\n\n{}\nwrote heat maps, report.txt and report.json to {}\n",
                variant.name, indented(variant.formula), kernel.name, text, folder);
     return 0;

@@ -7,7 +7,7 @@
 //     of.weights = {data, {1, layers * heads, tokens, tokens}};
 //     of.heads_per_layer = heads;
 //     of.query_labels = of.key_labels = {"[CLS]", "attention", "is", ...};
-//     std::cout << heed::inspect::write_report("folder", of);
+//     std::cout << heed::inspect::report_text(of, heed::inspect::write_report("folder", of));
 //
 // Link heed::inspect for it.
 #pragma once
@@ -142,7 +142,12 @@ struct run_cost {
     std::string note;  ///< what is counted
 };
 
-/// For people: a line per head, pairs that do the same, heads that have collapsed, shares of the run.
+/// For people: a line per layer, the distribution of weights, pairs that do the same, heads that have collapsed, shares
+/// of the run.
+std::string summary_text(const attention &of, const statistics &found, const thresholds &limits = {},
+                         const run_cost &cost = {});
+
+/// The summary after a line per head.
 std::string report_text(const attention &of, const statistics &found, const thresholds &limits = {},
                         const run_cost &cost = {});
 
@@ -158,7 +163,7 @@ struct report_options {
 };
 
 /// Writes heat maps (layer_3_head_07.png, head_07.png), contact sheets (layer_3.png, heads.png), similarity.png,
-/// report.json and report.txt into `folder`, which is made if it is not there. Returns the text.
-std::string write_report(const std::string &folder, const attention &of, const report_options &options = {});
+/// report.json and report.txt into `folder`, which is made if it is not there.
+statistics write_report(const std::string &folder, const attention &of, const report_options &options = {});
 
 }  // namespace heed::inspect
