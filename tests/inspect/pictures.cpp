@@ -10,6 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "canvas.hpp"
 #include "matrices.hpp"
 
 using namespace heed::inspect;
@@ -84,6 +85,9 @@ TEST_CASE("a map grows by one square for each row and each column") {
     const matrices small(1, 30, 30, uniform(1, 30, 30)), large(1, 31, 32, uniform(1, 31, 32));
     CHECK(heat_map(large.of).width == heat_map(small.of).width + 2 * 24);
     CHECK(heat_map(large.of).height == heat_map(small.of).height + 24);
+    // A margin, and nothing else to the right of it.
+    const picture_layout layout = heat_map_layout(large.of, 0, {});
+    CHECK(layout.width == layout.left + 32 * 24 + 10);
 }
 
 TEST_CASE("labels stand on both axes, in UTF-8") {
@@ -116,6 +120,13 @@ TEST_CASE("a long label is cut, the picture does not grow with it") {
     one.of.query_labels = {std::string(1000, 'x')};
     CHECK(heat_map_layout(one.of, 0, {}).left < 170);
     CHECK(heat_map(one.of).width < 700);
+
+    const font letters("", 11);
+    CHECK(letters.shortened("caf\u00e9", 140) == "caf\u00e9");
+    const std::string cut = letters.shortened(std::string(30, 'x') + "\u00e9\u00e9\u00e9\u00e9", 140);
+    CHECK(letters.width_of(cut) <= 140);
+    CHECK(letters.width_of(cut) > 120);
+    CHECK(cut.substr(cut.size() - 3) == "\u2026");
 }
 
 TEST_CASE("many keys share pixels, and the largest of their weights shows") {
