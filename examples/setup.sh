@@ -2,8 +2,8 @@
 # installs what is missing, Debian packages (as root, or by sudo) and a Python environment in .venv.
 # More Debian packages are taken from $extra_packages.
 
-packages="g++ libboost-dev libcli11-dev libeigen3-dev libfmt-dev libopenblas-dev libpng-dev libutf8proc-dev
-    nlohmann-json3-dev python3-venv $extra_packages"
+packages="fonts-dejavu-core g++ libboost-dev libcli11-dev libeigen3-dev libfmt-dev libfreetype-dev libopenblas-dev libpng-dev
+    libutf8proc-dev nlohmann-json3-dev python3-venv $extra_packages"
 
 missing=
 for package in $packages; do

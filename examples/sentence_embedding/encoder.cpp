@@ -2,6 +2,7 @@
 #include "encoder.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #include "input_error.hpp"
@@ -49,6 +51,62 @@ row_vector read_vector(safetensors_file &file, const std::string &name, Eigen::I
 void gelu(matrix &values) {
     const auto x = values.array();
     values = 0.5F * x * (1.0F + (x * static_cast<float>(M_SQRT1_2)).erf());
+}
+
+/// A row of `packed` holds query, key and value of a token side by side, each as (head, dim). The kernels read them in
+/// place, and write the heads side by side again.
+class attention_views {
+  public:
+    attention_views(std::int64_t length, const std::vector<std::int32_t> &lengths, const matrix &packed)
+        : length_(length), lengths_(lengths), packed_(packed) {}
+
+    std::int64_t plain() const { return heads_ * head_dim_; }
+    heed::view<const float, 4> query() const { return part(0); }
+    heed::view<const float, 4> key() const { return part(1); }
+    heed::view<const float, 4> value() const { return part(2); }
+    heed::view<float, 4> output(float *data) const {
+        return {data, extents(), {length_ * plain(), head_dim_, plain(), std::int64_t{1}}};
+    }
+    encoder_attention_inputs inputs() const {
+        return {.kv_len = heed::view<const std::int32_t, 1>(lengths_.data(), {lengths_.size()})};
+    }
+
+  private:
+    std::array<std::int64_t, 4> extents() const {
+        return {static_cast<std::int64_t>(lengths_.size()), heads_, length_, head_dim_};
+    }
+    heed::view<const float, 4> part(std::int64_t number) const {
+        const std::int64_t row = packed_.cols();
+        return {packed_.data() + number * plain(), extents(), {length_ * row, head_dim_, row, std::int64_t{1}}};
+    }
+
+    std::int64_t length_;
+    const std::vector<std::int32_t> &lengths_;
+    const matrix &packed_;
+    std::int64_t heads_ = encoder_attention.description().heads, head_dim_ = encoder_attention.description().head_dim;
+};
+
+/// Memory in use by the whole process.
+double allocated_bytes() {
+    const struct mallinfo2 memory = mallinfo2();
+    return static_cast<double>(memory.uordblks) + static_cast<double>(memory.hblkhd);
+}
+
+/// The kernel keeps its scratch memory until its thread ends, so that a new thread shows how much it takes.
+double attention_scratch(std::int64_t tokens) {
+    const matrix packed = matrix::Zero(tokens, 3 * encoder_attention.description().heads *
+                                                   encoder_attention.description().head_dim);
+    const std::vector<std::int32_t> lengths = {static_cast<std::int32_t>(tokens)};
+    const attention_views views(tokens, lengths, packed);
+    matrix output(tokens, views.plain());
+    double bytes = 0;
+    std::thread([&] {
+        const double before = allocated_bytes();
+        encoder_attention(views.query(), views.key(), views.value(), views.output(output.data()), views.inputs(),
+                          {.threads = 1});
+        bytes = allocated_bytes() - before;
+    }).join();
+    return std::max(bytes, 0.0);
 }
 
 }  // namespace
@@ -111,14 +169,7 @@ encoder::encoder(const std::filesystem::path &folder) {
 matrix encoder::embed(const std::vector<std::vector<std::int32_t>> &sentences, int batch_size,
                       embed_times &times) const {
     const stopwatch total(times.total);
-    for (const auto &ids : sentences) {
-        const bool known =
-            std::all_of(ids.begin(), ids.end(), [&](auto id) { return id >= 0 && id < vocabulary_size(); });
-        if (ids.empty() || ids.size() > static_cast<std::size_t>(max_tokens()) || !known) {
-            throw input_error(fmt::format("encoder: a sentence of {} tokens; 1 to {} with ids below {} are possible",
-                                          ids.size(), max_tokens(), vocabulary_size()));
-        }
-    }
+    for (const auto &ids : sentences) check_tokens(ids);
 
     // Similar lengths go together: little padding.
     std::vector<std::size_t> order(sentences.size());
@@ -149,6 +200,36 @@ matrix encoder::embed(const std::vector<std::vector<std::int32_t>> &sentences, i
     return embeddings;
 }
 
+void encoder::check_tokens(const std::vector<std::int32_t> &ids) const {
+    const bool known = std::all_of(ids.begin(), ids.end(), [&](auto id) { return id >= 0 && id < vocabulary_size(); });
+    if (ids.empty() || ids.size() > static_cast<std::size_t>(max_tokens()) || !known) {
+        throw input_error(fmt::format("encoder: a sentence of {} tokens; 1 to {} with ids below {} are possible",
+                                      ids.size(), max_tokens(), vocabulary_size()));
+    }
+}
+
+attention_look encoder::look_at(const std::vector<std::int32_t> &sentence) const {
+    check_tokens(sentence);
+    const padded_batch batch{static_cast<Eigen::Index>(sentence.size()),
+                             {&sentence},
+                             {static_cast<std::int32_t>(sentence.size())}};
+    attention_look look;
+    look.heads = encoder_attention.description().heads;
+    look.tokens = static_cast<std::int64_t>(sentence.size());
+    embed_times ignored;
+    buffers buffers;
+    embed_tokens(batch, buffers.hidden);
+    for (const layer &layer : layers_) run_layer(layer, batch, buffers, ignored, &look);
+    return look;
+}
+
+activation_bytes encoder::count_activations(std::int64_t tokens) const {
+    const auto &inner_rows = layers_.front().intermediate.weight;
+    const auto bytes = [&](Eigen::Index columns) { return static_cast<double>(tokens * columns) * sizeof(float); };
+    const Eigen::Index hidden = position_embeddings_.cols();
+    return {bytes(3 * hidden), bytes(hidden), attention_scratch(tokens), bytes(inner_rows.rows()), bytes(2 * hidden)};
+}
+
 /// One row per token. Rows of padding hold token 0, [PAD]: any finite values would do.
 void encoder::embed_tokens(const padded_batch &batch, matrix &hidden) const {
     hidden.resize(static_cast<Eigen::Index>(batch.sentences.size()) * batch.length, embedding_size());
@@ -162,9 +243,11 @@ void encoder::embed_tokens(const padded_batch &batch, matrix &hidden) const {
     apply(embedding_norm_, hidden);
 }
 
-void encoder::run_layer(const layer &layer, const padded_batch &batch, buffers &buffers, embed_times &times) {
+void encoder::run_layer(const layer &layer, const padded_batch &batch, buffers &buffers, embed_times &times,
+                        attention_look *look) {
     auto &[hidden, query_key_value, context, inner, product] = buffers;
     apply(layer.query_key_value, hidden, query_key_value, times);
+    if (look != nullptr) add_weights(batch, buffers, *look);
     {
         const stopwatch attention(times.attention);
         run_attention(batch, buffers);
@@ -180,23 +263,25 @@ void encoder::run_layer(const layer &layer, const padded_batch &batch, buffers &
     apply(layer.output_norm, hidden);
 }
 
-/// A row of `query_key_value` holds query, key and value of a token side by side, each as (head, dim). The kernel reads
-/// them in place, and writes the heads side by side again.
 void encoder::run_attention(const padded_batch &batch, buffers &buffers) {
-    const auto sentences = static_cast<std::int64_t>(batch.sentences.size());
-    const std::int64_t heads = encoder_attention.description().heads;
-    const std::int64_t head_dim = encoder_attention.description().head_dim;
-    const std::int64_t packed = buffers.query_key_value.cols(), plain = heads * head_dim;
-    buffers.context.resize(buffers.query_key_value.rows(), plain);
+    const attention_views views(batch.length, batch.lengths, buffers.query_key_value);
+    buffers.context.resize(buffers.query_key_value.rows(), views.plain());
+    encoder_attention(views.query(), views.key(), views.value(), views.output(buffers.context.data()), views.inputs());
+}
 
-    const std::array<std::int64_t, 4> extents = {sentences, heads, batch.length, head_dim};
-    const std::array<std::int64_t, 4> packed_strides = {batch.length * packed, head_dim, packed, 1};
-    const float *query = buffers.query_key_value.data();
-    encoder_attention(heed::view<const float, 4>(query, extents, packed_strides),
-                      heed::view<const float, 4>(query + plain, extents, packed_strides),
-                      heed::view<const float, 4>(query + 2 * plain, extents, packed_strides),
-                      heed::view<float, 4>(buffers.context.data(), extents, {batch.length * plain, head_dim, plain, 1}),
-                      {.kv_len = heed::view<const std::int32_t, 1>(batch.lengths.data(), {sentences})});
+void encoder::add_weights(const padded_batch &batch, const buffers &buffers, attention_look &look) {
+    const auto per_layer = static_cast<std::size_t>(look.heads * look.tokens);
+    const auto layer = static_cast<std::size_t>(look.layers++);
+    look.weights.resize((layer + 1) * per_layer * static_cast<std::size_t>(look.tokens));
+    look.log_sum_exp.resize((layer + 1) * per_layer);
+    const attention_views views(batch.length, batch.lengths, buffers.query_key_value);
+    encoder_attention.weights(
+        views.query(), views.key(),
+        heed::view<float, 4>(look.weights.data() + layer * per_layer * static_cast<std::size_t>(look.tokens),
+                             {1, look.heads, look.tokens, look.tokens}),
+        views.inputs(),
+        {.log_sum_exp = heed::view<float, 3>(look.log_sum_exp.data() + layer * per_layer,
+                                             {1, look.heads, look.tokens})});
 }
 
 void encoder::apply(const linear &linear, const matrix &input, matrix &output, embed_times &times) {

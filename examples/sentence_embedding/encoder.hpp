@@ -23,6 +23,20 @@ struct embed_times {
     double total = 0;
 };
 
+/// What attention does with one sentence.
+struct attention_look {
+    std::int64_t layers = 0, heads = 0, tokens = 0;  ///< heads: of each layer
+    std::vector<float> weights;                      ///< (layers, heads, tokens, tokens)
+    std::vector<float> log_sum_exp;                  ///< (layers, heads, tokens)
+};
+
+/// Bytes of the activations of a run: what exists at the same time while one layer follows the other.
+struct activation_bytes {
+    double query_key_value = 0, attention_output = 0;
+    double attention_scratch = 0;  ///< what the kernel takes on one thread and keeps for the next call
+    double inner = 0, others = 0;  ///< between the two feed-forward products; hidden states and the result of a product
+};
+
 class encoder {
   public:
     /// Reads config.json and model.safetensors. Throws input_error if they are broken or of another kind of model than
@@ -32,6 +46,12 @@ class encoder {
     /// One row per sentence: the mean of its last hidden states, scaled to length 1. Sentences are processed in batches
     /// of at most `batch_size` of similar length; neither that nor their order changes a row beyond rounding.
     matrix embed(const std::vector<std::vector<std::int32_t>> &sentences, int batch_size, embed_times &times) const;
+
+    /// The attention matrices of all layers for one sentence. `embed` never has them: its kernels keep no matrix.
+    attention_look look_at(const std::vector<std::int32_t> &sentence) const;
+
+    /// Of a run with one sentence of so many tokens.
+    activation_bytes count_activations(std::int64_t tokens) const;
 
     /// Longest sentence in tokens, most distinct ids, length of an embedding.
     int max_tokens() const { return static_cast<int>(position_embeddings_.rows()); }
@@ -66,9 +86,13 @@ class encoder {
         matrix hidden, query_key_value, context, inner, product;
     };
 
+    void check_tokens(const std::vector<std::int32_t> &ids) const;
     void embed_tokens(const padded_batch &batch, matrix &hidden) const;
-    static void run_layer(const layer &layer, const padded_batch &batch, buffers &buffers, embed_times &times);
+    /// `look`, if given, also takes down the attention of the layer.
+    static void run_layer(const layer &layer, const padded_batch &batch, buffers &buffers, embed_times &times,
+                          attention_look *look = nullptr);
     static void run_attention(const padded_batch &batch, buffers &buffers);
+    static void add_weights(const padded_batch &batch, const buffers &buffers, attention_look &look);
 
     static void apply(const linear &linear, const matrix &input, matrix &output, embed_times &times);
     static void apply(const layer_norm &norm, matrix &rows);

@@ -7,6 +7,7 @@
 //   sentence_embedding --file sentences.txt       one sentence per line; '-' reads standard input
 //   sentence_embedding --json embeddings.json …   token ids and embeddings as well
 //   sentence_embedding --time …                   and where the time went
+//   sentence_embedding --inspect FOLDER "A cat."  heat maps and statistics of the attention of each sentence
 #include <cblas.h>
 #include <fmt/format.h>
 #include <utf8proc.h>
@@ -25,6 +26,7 @@
 #include "encoder.hpp"
 #include "input_error.hpp"
 #include "json_file.hpp"
+#include "look_at_attention.hpp"
 #include "tokenizer.hpp"
 
 namespace {
@@ -44,6 +46,7 @@ struct options {
     std::string sentence_file;
     std::string weights = HEED_MINILM_DIR;
     std::string json_file;
+    std::string inspect_folder;
     int batch_size = 32;
     int threads = 0;
     bool show_time = false;
@@ -186,6 +189,18 @@ void print_times(const std::vector<token_ids> &tokens, double load, double token
     }
 }
 
+/// Into the folder itself, or for several sentences into one folder each within it.
+void inspect(const options &options, const minilm::encoder &encoder, const minilm::tokenizer &tokenizer,
+             const std::vector<std::string> &sentences, const std::vector<token_ids> &tokens) {
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+        fs::path folder = options.inspect_folder;
+        if (sentences.size() > 1) folder /= fmt::format("sentence_{}", i + 1);
+        const std::string text = minilm::look_at_attention(encoder, tokenizer, tokens[i], folder);
+        fmt::print("\n{}\n{}heat maps, report.txt and report.json are in {}\n", shortened(sentences[i], 100), text,
+                   folder.string());
+    }
+}
+
 void run(const options &options) {
     auto start = std::chrono::steady_clock::now();
     if (options.threads > 0) {
@@ -216,6 +231,7 @@ void run(const options &options) {
     if (!options.json_file.empty()) write_json(options.json_file, sentences, tokens, embeddings);
     print_similarity(sentences, embeddings);
     if (options.show_time) print_times(tokens, load, tokenise, times);
+    if (!options.inspect_folder.empty()) inspect(options, encoder, tokenizer, sentences, tokens);
 }
 
 }  // namespace
@@ -229,6 +245,8 @@ int main(int argc, char **argv) {
         ->excludes(sentences);
     app.add_option("--weights", options.weights, "Folder of the model")->capture_default_str();
     app.add_option("--json", options.json_file, "Write text, token ids and embedding of every sentence to a file");
+    app.add_option("--inspect", options.inspect_folder,
+                   "Write heat maps and statistics of the attention of every sentence into a folder");
     app.add_option("--batch", options.batch_size, "Sentences per batch")
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();

@@ -125,10 +125,12 @@ tokenizer::tokenizer(const std::filesystem::path &tokenizer_json, int max_tokens
     };
     const auto vocabulary = file.get<std::map<std::string, std::int64_t>>("/model/vocab");
     vocabulary_size_ = static_cast<std::int32_t>(vocabulary.size());
+    pieces_.resize(vocabulary.size());
     for (const auto &[piece, id] : vocabulary) {
         if (id < 0 || id >= vocabulary_size_) {
             refuse(fmt::format("piece '{}' has id {}, outside of the {} pieces", piece, id, vocabulary_size_));
         }
+        pieces_[static_cast<std::size_t>(id)] = piece;
         const bool continues = piece.starts_with("##") && piece.size() > 2;
         (continues ? continuations_ : word_starts_)
             .emplace(continues ? piece.substr(2) : piece, static_cast<std::int32_t>(id));

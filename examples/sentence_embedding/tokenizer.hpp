@@ -24,6 +24,9 @@ class tokenizer {
     /// [CLS] pieces [SEP]. `text` is UTF-8; throws input_error naming the byte if it is not.
     std::vector<std::int32_t> encode(std::string_view text) const;
 
+    /// The piece of an id as the vocabulary has it, with "##" where it continues a word.
+    const std::string &piece(std::int32_t id) const { return pieces_.at(static_cast<std::size_t>(id)); }
+
     /// Every id is below this.
     std::int32_t vocabulary_size() const { return vocabulary_size_; }
 
@@ -40,6 +43,7 @@ class tokenizer {
     int max_word_characters_ = 100;
     std::int32_t vocabulary_size_ = 0;
     std::int32_t unknown_ = 0, opening_ = 0, closing_ = 0;
+    std::vector<std::string> pieces_;  // by id
     id_table word_starts_;
     id_table continuations_;  // without their "##"
     std::vector<std::pair<std::string, std::int32_t>> special_tokens_;

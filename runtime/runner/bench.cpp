@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "bench_record.hpp"
+#include "describe.hpp"
 #include "fma_peak.hpp"
 #include "invoke.hpp"
 #include "read_bandwidth.hpp"
@@ -45,8 +46,8 @@ std::vector<int> thread_counts(const bench_options &options) {
 
 std::vector<const kernel_description *> timed_kernels(const variant_description &variant,
                                                       const std::vector<std::string> &isas) {
-    if (isas.size() == 1 && isas[0] == "all") return select_kernels(variant, {});
-    auto kernels = select_kernels(variant, isas);
+    if (isas.size() == 1 && isas[0] == "all") return select_kernels(variant, {}, "forward");
+    auto kernels = select_kernels(variant, isas, "forward");
     // Without a choice: the kernels of the best level, which the table names first.
     if (isas.empty())
         while (!kernels.empty() && std::string(kernels.back()->isa) != kernels.front()->isa) kernels.pop_back();
@@ -101,11 +102,11 @@ class timed_problem {
   public:
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
-          problem_(
-              make_problem(variant, sizes, {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings})),
+          problem_(make_problem(variant, sizes,
+                                {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
-          bandwidth_(static_cast<std::size_t>(key_value_bytes())) {
+          bandwidth_(static_cast<std::size_t>(key_value_bytes(data_type::f32))) {
         for (const kernel_description *kernel : timed_kernels(variant, options.isas))
             for (const int threads : thread_counts(options))
                 kernels_.push_back(
@@ -178,7 +179,7 @@ class timed_problem {
                                 timed.seconds.count(),
                                 pairs_,
                                 static_cast<double>(pairs_) * flops_per_pair(*problem_.variant),
-                                key_value_bytes(),
+                                key_value_bytes(timed.kernel->types),
                                 timed.seconds.smallest(),
                                 timed.seconds.median(),
                                 fma_peaks_.at({timed.kernel->isa, timed.threads}),
@@ -203,11 +204,10 @@ class timed_problem {
     }
 
   private:
-    double key_value_bytes() const {
+    double key_value_bytes(const tensor_types &types) const {
         const variant_description &variant = *problem_.variant;
-        return static_cast<double>(problem_.sizes.batch * problem_.sizes.kv_len * variant.groups *
-                                   (variant.head_dim + variant.value_dim)) *
-               static_cast<double>(sizeof(float));
+        return static_cast<double>(problem_.sizes.batch * problem_.sizes.kv_len * variant.groups) *
+               (variant.head_dim * bytes_of(types.key) + variant.value_dim * bytes_of(types.value));
     }
 
     void load_sdpa(torch_process &torch, torch_session &session) {
@@ -433,13 +433,13 @@ int bench(const kernel_library &library, const bench_options &options) {
     for (const std::string &note : torch.notes()) fmt::print("{}\n", note);
     write_file(options.json_file, bench_json(records));
     write_file(options.csv_file, bench_csv(records));
-    if (records.empty()) fmt::print(stderr, "bench: this machine can run none of the kernels\n");
+    if (records.empty()) fmt::print(stderr, "bench: there is no forward kernel that this machine can run\n");
     return records.empty() || torch.has_ended() ? 1 : 0;
 }
 
 int bench_overhead(const kernel_library &library, const bench_options &options) {
     check_settings(select_variants(library, options.names), options.settings);
-    text_table table({"variant", "isa", "heads", "threads", "call, min (us)", "call, median (us)",
+    text_table table({"variant", "isa", "dtype", "heads", "threads", "call, min (us)", "call, median (us)",
                       "without the kernel, min (us)", "without the kernel, median (us)"});
     const auto microseconds = [](double seconds) { return fmt::format("{:.2f}", seconds * 1e6); };
     for (const variant_description *variant : select_variants(library, options.names))
@@ -447,9 +447,9 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
             for (const int threads : thread_counts(options)) {
                 const samples call = time_tiny_calls(*variant, *kernel, threads, options);
                 const samples empty = time_empty_calls(*variant, *kernel, threads, options);
-                table.add({variant->name, kernel->isa, fmt::format("{}", variant->heads), fmt::format("{}", threads),
-                           microseconds(call.smallest()), microseconds(call.median()), microseconds(empty.smallest()),
-                           microseconds(empty.median())});
+                table.add({variant->name, kernel->isa, types_text(kernel->types), fmt::format("{}", variant->heads),
+                           fmt::format("{}", threads), microseconds(call.smallest()), microseconds(call.median()),
+                           microseconds(empty.smallest()), microseconds(empty.median())});
             }
     fmt::print("Calls with one query, one key and a batch of 1; the mean of 5000 calls a round.\n{}", table.text());
     return table.empty() ? 1 : 0;

@@ -85,20 +85,11 @@ std::int64_t last_level_cache_bytes() {
 std::string bench_table(const std::vector<bench_record> &records) {
     const bool sdpa = any(records, &bench_record::torch_min_s), flex = any(records, &bench_record::flex_min_s),
                memory = any(records, &bench_record::extra_bytes);
-    std::vector<std::string> header{"variant",
-                                    "schedule",
-                                    "isa",
-                                    "batch",
-                                    "q_len",
-                                    "kv_len",
-                                    "threads",
-                                    "min (ms)",
-                                    "median (ms)",
-                                    "GFLOP/s",
-                                    "FMA peak (GFLOP/s)",
-                                    "of FMA peak (%)",
-                                    "K+V (MiB)",
-                                    "K+V read (GB/s)",
+    std::vector<std::string> header{"variant",         "schedule",  "isa",
+                                    "dtype",           "batch",     "q_len",
+                                    "kv_len",          "threads",   "min (ms)",
+                                    "median (ms)",     "GFLOP/s",   "FMA peak (GFLOP/s)",
+                                    "of FMA peak (%)", "K+V (MiB)", "K+V read (GB/s)",
                                     "of read peak (%)"};
     if (sdpa) header.insert(header.end(), {"SDPA min (ms)", "SDPA / Heed (x)"});
     if (flex) header.insert(header.end(), {"Flex min (ms)", "Flex / Heed (x)"});
@@ -108,6 +99,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
         std::vector<std::string> row{record.variant->name,
                                      record.kernel->schedule,
                                      record.kernel->isa,
+                                     types_text(record.kernel->types),
                                      fmt::format("{}", record.sizes.batch),
                                      fmt::format("{}", record.sizes.q_len),
                                      fmt::format("{}", record.sizes.kv_len),

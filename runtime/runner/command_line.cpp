@@ -180,6 +180,45 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     });
 }
 
+void add_inspect(CLI::App &app, const kernel_library &library, int &status) {
+    CLI::App *command = app.add_subcommand("inspect", "Heat maps and statistics of the attention matrix");
+    command->description(
+        "Computes the attention matrix of random queries and keys with a kernel of the pass 'weights', and writes into "
+        "a\n"
+        "folder: a heat map of each head, all heads on one sheet, the similarity of heads, report.txt and "
+        "report.json.\n"
+        "Inputs of the variant are as in bench: f32 uniform in [-1, 1], i32 in [0, kv_len], unless --set.");
+    auto options = std::make_shared<inspect_options>();
+    command->add_option("name", options->name, "Variant")->required();
+    const CLI::Range lengths(1, 1 << 16);
+    CLI::Option *seq = command->add_option("--seq", options->length, "Both lengths; default: 64, or as many as tokens")
+                           ->check(lengths);
+    command->add_option("--q", options->q_len, "Queries; default: as many as keys")->check(lengths)->excludes(seq);
+    command->add_option("--kv", options->kv_len, "Keys; default: as many as tokens")->check(lengths)->excludes(seq);
+    command->add_option("--batch", options->batch, "Batch")->check(CLI::Range(1, 1 << 16))->capture_default_str();
+    command->add_option("--isa", options->isa, "Instruction set; default: the best");
+    const std::map<std::string, score_kind> kinds{{"ordinary", score_kind::ordinary}, {"peaked", score_kind::peaked}};
+    command->add_option("--scores", options->scores, "ordinary: variance 1; peaked: magnitude 100s")
+        ->transform(CLI::CheckedTransformer(kinds));
+    auto settings = add_settings(*command);
+    command->add_option("--head", options->heads, "Heads that get a heat map of their own; default: all")
+        ->delimiter(',');
+    command->add_option("--entry", options->batch_entry, "Batch entry that the pictures show")->capture_default_str();
+    command->add_option("--tokens", options->token_file, "File with a label for each key, one per line, UTF-8");
+    command->add_option("--output", options->folder, "Folder; default: inspect-NAME");
+    command->add_option("--alike", options->alike, "Similarity from which two heads do the same")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    command->add_option("--collapsed", options->collapsed, "Share on one key from which a head has collapsed")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    command->add_option("--font", options->font, "TrueType file for the labels");
+    command->callback([&, options, settings] {
+        options->settings = settings_of(*settings);
+        status = inspect_weights(library, *options);
+    });
+}
+
 // CLI11 would say that a command is missing, and not which one it does not know.
 void check_command(const CLI::App &app, const std::string &name) {
     std::vector<std::string> names;
@@ -200,6 +239,7 @@ int run_command_line(const kernel_library &library, int argc, char **argv) {
     add_explain(app, library, status);
     add_verify(app, library, status);
     add_bench(app, library, status);
+    add_inspect(app, library, status);
     try {
         if (argc > 1 && argv[1][0] != '-') check_command(app, argv[1]);
         app.parse(argc, argv);

@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "inputs.hpp"
+#include "problem.hpp"
 
 namespace heed::runner {
 
@@ -28,5 +30,23 @@ struct explain_options {
 
 /// `explain`: what a variant computes, and which tiles of a call run.
 int explain(const kernel_library &library, const explain_options &options);
+
+struct inspect_options {
+    std::string name;
+    std::int64_t batch = 1;
+    std::int64_t length = 0, q_len = 0, kv_len = 0;  ///< 0: not given
+    std::string isa;                                 ///< empty: the best of this machine
+    score_kind scores = score_kind::ordinary;
+    input_settings settings;
+    std::int64_t batch_entry = 0;     ///< that the pictures show
+    std::vector<std::int64_t> heads;  ///< heat maps of these; empty: all
+    std::string token_file;           ///< a label for each key, one per line
+    std::string folder;               ///< empty: inspect-NAME
+    std::string font;
+    double alike = 0.9, collapsed = 0.9;
+};
+
+/// `inspect`: statistics and pictures of the attention matrix of a call with random tensors.
+int inspect_weights(const kernel_library &library, const inspect_options &options);
 
 }  // namespace heed::runner

@@ -24,9 +24,9 @@ double error_of(double actual, double expected, double unit) {
 }
 
 // Half a unit in the last place, relative.
-double rounding_of(data_type type) {
-    return type == data_type::f16 ? 0x1p-11 : type == data_type::bf16 ? 0x1p-8 : 0.0;
-}
+double rounding_of(data_type type) { return type == data_type::f16 ? 0x1p-11 : type == data_type::bf16 ? 0x1p-8 : 0.0; }
+
+const char *name_of(computed what) { return what == computed::weights ? "weights" : "output"; }
 
 std::string check_tensor(const tensor &written, const char *name) {
     std::vector<bool> inside(written.all_count(), false);
@@ -49,6 +49,8 @@ std::string check_tensor(const tensor &written, const char *name) {
 
 }  // namespace
 
+double error_bar_of(data_type output) { return error_bar + rounding_of(output); }
+
 void comparison::merge(const comparison &other) {
     output_error = std::max(output_error, other.output_error);
     log_sum_exp_error = std::max(log_sum_exp_error, other.log_sum_exp_error);
@@ -56,10 +58,10 @@ void comparison::merge(const comparison &other) {
     if (failure.empty()) failure = other.failure;
 }
 
-comparison compare(const problem &of, const results &actual, const expectation &expected,
-                   const std::vector<bool> &not_a_number, bool log_sum_exp) {
+comparison compare(const problem &of, const results &actual, const expectation &expected, const nan_keys &not_a_number,
+                   bool log_sum_exp) {
     comparison result;
-    const int columns = of.variant->value_dim;
+    const bool are_weights = expected.what == computed::weights;
     const auto note = [&](double error, double allowed, double &largest, const auto &text) {
         largest = std::max(largest, error);
         result.share_of_bar = std::max(result.share_of_bar, error / allowed);
@@ -67,19 +69,37 @@ comparison compare(const problem &of, const results &actual, const expectation &
     };
     for (std::size_t r = 0; r < expected.rows.size(); ++r) {
         const row_address &address = expected.rows[r];
-        const bool sees_nan = r < not_a_number.size() && not_a_number[r];
+        const std::int64_t nan_key = r < not_a_number.size() ? not_a_number[r] : -1;
+        const bool sees_nan = nan_key >= 0;
         const double from_sums = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]);
         const double allowed = from_sums + rounding_of(of.types.output);
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);
-        for (int d = 0; d < columns; ++d) {
-            const double value =
-                sees_nan ? std::nan("")
-                         : expected.values[r * static_cast<std::size_t>(columns) + static_cast<std::size_t>(d)];
-            const double error = error_of(row[d], value, nothing_visible ? 0.0 : expected.largest);
+        const double *expected_row = expected.values.data() + r * static_cast<std::size_t>(expected.columns);
+        double sum = 0.0, expected_sum = 0.0, expected_magnitude = 0.0;
+        for (std::int64_t d = 0; d < expected.columns; ++d) {
+            if (are_weights && sees_nan && d != nan_key) continue;
+            const double value = sees_nan ? std::nan("") : expected_row[d];
+            sum += row[d];
+            expected_sum += value;
+            expected_magnitude += std::fabs(value);
+            const bool exact = nothing_visible || (are_weights && value == 0.0);
+            const double error = error_of(row[d], value, exact ? 0.0 : expected.largest);
             note(error, allowed, result.output_error, [&] {
-                return fmt::format("output[{}, {}] is {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",
-                                   index_text(address), d, row[d], value, error, allowed);
+                return fmt::format("{}[{}, {}] is {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",
+                                   name_of(expected.what), index_text(address), d, row[d], value, error, allowed);
+            });
+        }
+        if (are_weights && !sees_nan) {
+            // Half the smallest f16 for each weight: below 2^-14 their rounding is no share of the weight.
+            const double tiny =
+                of.types.output == data_type::f16 ? 0x1p-25 * static_cast<double>(expected.columns) : 0.0;
+            const double unit = std::max(expected_magnitude, expected.largest);
+            const double error = error_of(sum, expected_sum, unit),
+                         allowed_sum = allowed + (unit > 0.0 ? tiny / unit : 0.0);
+            note(error, allowed_sum, result.output_error, [&] {
+                return fmt::format("weights[{}] sum to {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",
+                                   index_text(address), sum, expected_sum, error, allowed_sum);
             });
         }
         if (!log_sum_exp) continue;
@@ -94,8 +114,8 @@ comparison compare(const problem &of, const results &actual, const expectation &
     return result;
 }
 
-std::string find_stray_writes(const results &actual, bool log_sum_exp) {
-    std::string text = check_tensor(actual.output, "output");
+std::string find_stray_writes(const results &actual, computed what, bool log_sum_exp) {
+    std::string text = check_tensor(actual.output, name_of(what));
     if (!text.empty()) return text;
     if (log_sum_exp) return check_tensor(actual.log_sum_exp, "log_sum_exp");
     const float *unasked = actual.log_sum_exp.all();

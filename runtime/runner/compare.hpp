@@ -13,6 +13,9 @@ namespace heed::runner {
 /// The bar: error of an output relative to the largest value of the output, of a log-sum-exp relative to max(1, |lse|).
 inline constexpr double error_bar = 2e-6;
 
+/// The bar for outputs of a storage type: f16 and bf16 may be off by half a unit in the last place more.
+double error_bar_of(data_type output);
+
 /// Largest errors so far. `failure` is empty while all is within the bar.
 struct comparison {
     double output_error = 0.0;
@@ -27,13 +30,17 @@ struct comparison {
 /// typically.
 inline constexpr double score_roundings = 8.0;
 
+/// The key that a row sees and that is NaN; none if negative.
+using nan_keys = std::vector<std::int64_t>;
+
 /// The allowed error is `error_bar`, or `score_roundings` * 2^-24 * the row's score magnitude where that is more.
-/// `not_a_number[i]` says that row i sees a NaN.
+/// `not_a_number[i]` belongs to row i. Weights that should be 0 must be exactly that, and the sum of a row is checked
+/// as well; of the weights of a row that sees a NaN only that key's, which must be NaN.
 comparison compare(const problem &of, const results &actual, const expectation &expected,
-                   const std::vector<bool> &not_a_number = {}, bool log_sum_exp = true);
+                   const nan_keys &not_a_number = {}, bool log_sum_exp = true);
 
 /// Elements of the results' memory outside of the tensors that were written, and elements inside that were not. Empty
 /// text if there are none.
-std::string find_stray_writes(const results &actual, bool log_sum_exp = true);
+std::string find_stray_writes(const results &actual, computed what, bool log_sum_exp = true);
 
 }  // namespace heed::runner

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <fmt/ranges.h>
+#include <algorithm>
 
 #include <sstream>
+
+#include "problem.hpp"
 
 namespace heed::runner {
 
@@ -43,6 +45,11 @@ std::string extent_text(const variant_description &variant, int input, int dimen
 
 }  // namespace
 
+bool has_weights(const variant_description &variant) {
+    return std::any_of(variant.kernels, variant.kernels + variant.kernel_count,
+                       [](const kernel_description &kernel) { return computed_by(kernel) == computed::weights; });
+}
+
 std::vector<argument_text> arguments_of(const variant_description &variant) {
     const auto number = [](int value) { return fmt::format("{}", value); };
     // "f32 or f16" where there are kernels for both.
@@ -54,11 +61,27 @@ std::vector<argument_text> arguments_of(const variant_description &variant) {
         }
         return names.empty() ? "f32" : fmt::format("{}", fmt::join(names, " or "));
     };
-    std::vector<argument_text> result{
-        {"query", types_of(&tensor_types::query), {"batch", number(variant.heads), "q_len", number(variant.head_dim)}, "in"},
-        {"key", types_of(&tensor_types::key), {"batch", number(variant.groups), "kv_len", number(variant.head_dim)}, "in"},
-        {"value", types_of(&tensor_types::value), {"batch", number(variant.groups), "kv_len", number(variant.value_dim)}, "in"},
-        {"output", types_of(&tensor_types::output), {"batch", number(variant.heads), "q_len", number(variant.value_dim)}, "out"}};
+    std::vector<argument_text> result{{"query",
+                                       types_of(&tensor_types::query),
+                                       {"batch", number(variant.heads), "q_len", number(variant.head_dim)},
+                                       "in"},
+                                      {"key",
+                                       types_of(&tensor_types::key),
+                                       {"batch", number(variant.groups), "kv_len", number(variant.head_dim)},
+                                       "in"},
+                                      {"value",
+                                       types_of(&tensor_types::value),
+                                       {"batch", number(variant.groups), "kv_len", number(variant.value_dim)},
+                                       "in"},
+                                      {"output",
+                                       types_of(&tensor_types::output),
+                                       {"batch", number(variant.heads), "q_len", number(variant.value_dim)},
+                                       "out"}};
+    if (has_weights(variant))
+        result.push_back({"weights",
+                          types_of(&tensor_types::output),
+                          {"batch", number(variant.heads), "q_len", "kv_len"},
+                          "out of the pass weights, for value and output"});
     for (int i = 0; i < variant.input_count; ++i) {
         argument_text input{variant.inputs[i].name, name_of(variant.inputs[i].type), {}, "in"};
         for (int d = 0; d < variant.inputs[i].rank; ++d) input.shape.push_back(extent_text(variant, i, d));
@@ -69,10 +92,9 @@ std::vector<argument_text> arguments_of(const variant_description &variant) {
 }
 
 std::string types_text(const tensor_types &types) {
-    return types == tensor_types(types.query)
-               ? name_of(types.query)
-               : fmt::format("{}:{}:{}:{}", name_of(types.query), name_of(types.key), name_of(types.value),
-                             name_of(types.output));
+    return types == tensor_types(types.query) ? name_of(types.query)
+                                              : fmt::format("{}:{}:{}:{}", name_of(types.query), name_of(types.key),
+                                                            name_of(types.value), name_of(types.output));
 }
 
 std::string shape_text(const argument_text &argument) {

@@ -13,6 +13,9 @@ namespace heed::runner {
 /// "f32", or "f32:f16:f16:f32" for query, key, value and output, as DTYPES of heed_add_kernels has it.
 std::string types_text(const tensor_types &types);
 
+/// Whether the variant has kernels of the pass "weights".
+bool has_weights(const variant_description &variant);
+
 /// One argument of a call: "query", "f32", {"batch", "8", "q_len", "64"}.
 struct argument_text {
     std::string name;

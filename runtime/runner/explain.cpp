@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "describe.hpp"
 #include "inputs.hpp"
+#include "problem.hpp"
 #include "selection.hpp"
 #include "table.hpp"
 #include "tile_map.hpp"
@@ -16,8 +17,10 @@ namespace heed::runner {
 namespace {
 
 const kernel_description &explained_kernel(const variant_description &variant, const std::string &isa) {
-    for (int i = 0; i < variant.kernel_count; ++i)
-        if (isa.empty() || isa == variant.kernels[i].isa) return variant.kernels[i];
+    for (const computed what : {computed::output, computed::weights})
+        for (int i = 0; i < variant.kernel_count; ++i)
+            if ((isa.empty() || isa == variant.kernels[i].isa) && computed_by(variant.kernels[i]) == what)
+                return variant.kernels[i];
     throw std::invalid_argument(fmt::format("explain: {} has no kernel for '{}'", variant.name, isa));
 }
 

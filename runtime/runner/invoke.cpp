@@ -19,9 +19,9 @@ std::shared_ptr<guarded_memory> halved(const tensor &from, data_type type) {
     auto *halves = static_cast<std::uint16_t *>(memory->data());
     for (std::size_t i = 0; i < count; ++i) {
         const float value = from.all()[i];
-        halves[i] = is_untouched(value)       ? untouched_half
+        halves[i] = is_untouched(value)      ? untouched_half
                     : type == data_type::f16 ? float16(value).bits
-                                              : bfloat16(value).bits;
+                                             : bfloat16(value).bits;
     }
     return memory;
 }
@@ -71,7 +71,9 @@ prepared_call::prepared_call(const problem &of, const results &into, const kerne
     call.variant = of.variant;
     call.query = arguments_->described<heed::tensor>(of.query, types.query);
     call.key = arguments_->described<heed::tensor>(of.key, types.key);
-    call.value = arguments_->described<heed::tensor>(of.value, types.value);
+    call.pass = kernel.pass;
+    if (computed_by(kernel) == computed::output)
+        call.value = arguments_->described<heed::tensor>(of.value, types.value);
     call.output = arguments_->described<output_tensor>(into.output, types.output);
     call.inputs = arguments_->inputs.data();
     call.input_count = static_cast<int>(arguments_->inputs.size());

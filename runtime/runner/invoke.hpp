@@ -21,8 +21,9 @@ bool runs_here(const kernel_description &kernel);
 /// A call with all its arguments, to be made any number of times.
 class prepared_call {
   public:
-    /// `of` and `into` must outlive the calls. Tensors of the kernel's other types than f32 are copies with the same
-    /// layout. `log_sum_exp` says whether the kernel is asked for it, where the variant has it.
+    /// `of` and `into`, made for what the kernel computes, must outlive the calls. Tensors of the kernel's other types
+    /// than f32 are copies with the same layout. `log_sum_exp` says whether the kernel is asked for it, where the
+    /// variant has it.
     prepared_call(const problem &of, const results &into, const kernel_description &kernel, int threads,
                   bool log_sum_exp = true);
     ~prepared_call();

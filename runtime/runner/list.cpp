@@ -56,7 +56,8 @@ int list(const kernel_library &library, bool as_json) {
             fmt::print("  {:<12} {} {} {}\n", argument.name, argument.type, shape_text(argument), argument.role);
         for (int k = 0; k < variant.kernel_count; ++k) {
             const kernel_description &kernel = variant.kernels[k];
-            fmt::print("  kernel {} (tile {} x {}){}\n", kernel.name, kernel.query_tile, kernel.key_tile,
+            fmt::print("  kernel {} (pass {}, {}, tile {} x {}){}\n", kernel.name, kernel.pass,
+                       types_text(kernel.types), kernel.query_tile, kernel.key_tile,
                        runs_here(kernel) ? "" : ", not for this machine");
         }
     }

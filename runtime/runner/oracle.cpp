@@ -95,10 +95,12 @@ class group_oracle {
             not_a_number = not_a_number || std::isnan(score);
         }
 
-        double *values = result.values.data() + index * static_cast<std::size_t>(variant.value_dim);
-        std::fill_n(values, variant.value_dim, 0.0);
+        const bool weights_only = result.what == computed::weights;
+        double *values = result.values.data() + index * static_cast<std::size_t>(result.columns);
+        std::fill_n(values, result.columns, 0.0);
         if (visible_.empty()) {
-            if (readings.modify_output != nullptr) readings.modify_output(of_.sizes, place, values, reader);
+            if (!weights_only && readings.modify_output != nullptr)
+                readings.modify_output(of_.sizes, place, values, reader);
             result.log_sum_exp[index] = -infinity;
             result.score_magnitude[index] = 0.0;
             return;
@@ -111,24 +113,34 @@ class group_oracle {
         }
         if (not_a_number) largest = std::numeric_limits<double>::quiet_NaN();
         const bool is_softmax = readings.weight_of_score == nullptr;
-        double magnitude = 0.0;
+        double magnitude = 0.0, largest_weight = 0.0, largest_effect = 0.0;
         for (std::size_t i = 0; i < visible_.size(); ++i) {
             // A score of -inf is a weight of 0, also where no score is larger.
             const pair_position pair{address.batch, address.head, start_ + address.row, visible_[i].key};
             double weight = scores_[i] == -infinity ? 0.0
-                            : is_softmax ? std::exp(scores_[i] - largest)
-                                         : readings.weight_of_score(of_.sizes, pair, scores_[i], reader);
+                            : is_softmax            ? std::exp(scores_[i] - largest)
+                                                    : readings.weight_of_score(of_.sizes, pair, scores_[i], reader);
             denominator += weight;
             magnitude += weight > 0.0 ? weight * visible_[i].magnitude : 0.0;
+            largest_weight = std::max(largest_weight, weight);
+            largest_effect = std::max(largest_effect, weight * visible_[i].magnitude);
             if (readings.weight_factor != nullptr && weight != 0.0)
                 weight *= readings.weight_factor(of_.sizes, pair, reader);
+            if (weights_only) {
+                values[visible_[i].key] = weight;
+                continue;
+            }
             const double *row = values_.data() + visible_[i].key * variant.value_dim;
             for (int d = 0; d < variant.value_dim; ++d) values[d] += weight * row[d];
         }
-        for (int d = 0; is_softmax && d < variant.value_dim; ++d) values[d] /= denominator;
-        if (readings.modify_output != nullptr) readings.modify_output(of_.sizes, place, values, reader);
+        for (std::int64_t d = 0; is_softmax && d < result.columns; ++d) values[d] /= denominator;
+        if (!weights_only && readings.modify_output != nullptr)
+            readings.modify_output(of_.sizes, place, values, reader);
         result.log_sum_exp[index] = std::log(denominator) + largest;
         result.score_magnitude[index] = denominator > 0.0 ? magnitude / denominator : 0.0;
+        // An output is a mean, which the errors of single weights hardly move; here they show.
+        if (weights_only && largest_weight > 0.0)
+            result.score_magnitude[index] = std::max(result.score_magnitude[index], largest_effect / largest_weight);
     }
 
   private:
@@ -187,11 +199,13 @@ std::vector<row_address> choose_rows(const problem &of, std::int64_t row_tile, s
     return result;
 }
 
-expectation expect(const problem &of, std::vector<row_address> rows) {
+expectation expect(const problem &of, std::vector<row_address> rows, computed what) {
     expectation result;
+    result.what = what;
+    result.columns = what == computed::weights ? of.sizes.kv_len : of.variant->value_dim;
     result.rows = std::move(rows);
     const std::size_t count = result.rows.size();
-    result.values.resize(count * static_cast<std::size_t>(of.variant->value_dim));
+    result.values.resize(count * static_cast<std::size_t>(result.columns));
     result.log_sum_exp.resize(count);
     result.score_magnitude.resize(count);
 

@@ -18,12 +18,15 @@ struct row_address {
 
 /// What some rows of a call must give.
 struct expectation {
+    computed what = computed::output;
     std::vector<row_address> rows;
-    std::vector<double> values;       ///< value_dim per row
+    std::int64_t columns = 0;
+    std::vector<double> values;       ///< `columns` per row: value_dim outputs or kv_len weights
     std::vector<double> log_sum_exp;  ///< natural; -inf for a row without a visible key
     /// Magnitude of a row's scores, the mean under its weights. Of one score: the largest of |score| before and after
     /// score_mod and of scale * |query| * |key| / sqrt(head_dim), the typical partial sum of the product. One f32
-    /// rounding of such a sum changes the result by 2^-24 of this.
+    /// rounding of such a sum changes the result by 2^-24 of this. For weights at least the magnitude of the largest
+    /// one's.
     std::vector<double> score_magnitude;
     double largest = 0.0;  ///< largest |value|
 };
@@ -32,7 +35,7 @@ struct expectation {
 /// last ones and the neighbours of the multiples of `row_tile`.
 std::vector<row_address> choose_rows(const problem &of, std::int64_t row_tile, std::int64_t pair_limit);
 
-expectation expect(const problem &of, std::vector<row_address> rows);
+expectation expect(const problem &of, std::vector<row_address> rows, computed what = computed::output);
 
 /// Whether `key` is visible to the query of `address`.
 bool sees(const problem &of, const row_address &address, std::int64_t key);

@@ -119,14 +119,17 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
     return result;
 }
 
-results make_results(const problem &of, arrangement how) {
+computed computed_by(const kernel_description &kernel) {
+    return std::strcmp(kernel.pass, "weights") == 0 ? computed::weights : computed::output;
+}
+
+results make_results(const problem &of, arrangement how, computed what) {
     // Results must not overlap, and nobody packs them.
     if (how == arrangement::packed) how = arrangement::length_major;
     if (how == arrangement::broadcast) how = arrangement::row_major;
     const auto &[batch, q_len, kv_len] = of.sizes;
-    (void)kv_len;
-    const std::int64_t heads = of.variant->heads;
-    return {make_tensor({batch, heads, q_len, of.variant->value_dim}, how, untouched_pattern()),
+    const std::int64_t heads = of.variant->heads, columns = what == computed::weights ? kv_len : of.variant->value_dim;
+    return {make_tensor({batch, heads, q_len, columns}, how, untouched_pattern()),
             make_tensor({batch, heads, q_len}, arrangement::row_major, untouched_pattern())};
 }
 

@@ -30,6 +30,11 @@ struct problem {
     int heads_per_group() const { return variant->heads / variant->groups; }
 };
 
+/// What a kernel computes: the forward pass its output, the pass "weights" the attention matrix.
+enum class computed { output, weights };
+
+computed computed_by(const kernel_description &kernel);
+
 struct problem_options {
     arrangement how = arrangement::row_major;
     score_kind scores = score_kind::ordinary;
@@ -47,11 +52,11 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
 
 /// The results of a call, in memory filled with a pattern that no kernel writes.
 struct results {
-    tensor output;       ///< (batch, heads, q_len, value_dim)
+    tensor output;       ///< (batch, heads, q_len, value_dim), or the weights, (batch, heads, q_len, kv_len)
     tensor log_sum_exp;  ///< (batch, heads, q_len), row-major
 };
 
-results make_results(const problem &of, arrangement how);
+results make_results(const problem &of, arrangement how, computed what = computed::output);
 
 /// The pattern: a NaN with a payload of its own. `is_untouched` compares bits.
 float untouched_pattern();

@@ -29,11 +29,12 @@ std::vector<const variant_description *> select_variants(const kernel_library &l
 }
 
 std::vector<const kernel_description *> select_kernels(const variant_description &variant,
-                                                       const std::vector<std::string> &isas) {
+                                                       const std::vector<std::string> &isas, const char *pass) {
     std::vector<std::string> present;
     std::vector<const kernel_description *> result;
     for (int i = 0; i < variant.kernel_count; ++i) {
         const kernel_description &kernel = variant.kernels[i];
+        if (pass != nullptr && std::string(pass) != kernel.pass) continue;
         if (std::find(present.begin(), present.end(), kernel.isa) == present.end()) present.emplace_back(kernel.isa);
         const bool asked = isas.empty() || std::find(isas.begin(), isas.end(), kernel.isa) != isas.end();
         if (!asked) continue;

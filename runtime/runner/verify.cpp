@@ -2,15 +2,18 @@
 #include "verify.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "compare.hpp"
 #include "crash_report.hpp"
+#include "describe.hpp"
 #include "invoke.hpp"
 #include "oracle.hpp"
 #include "poison.hpp"
@@ -51,6 +54,7 @@ struct kernel_record {
 
 // One problem of a variant and the kernels that are to solve it.
 struct verified_case {
+    computed what;
     call_sizes sizes;
     problem_options options;
     std::vector<std::size_t> kernels;
@@ -60,17 +64,18 @@ std::vector<verified_case> cases_of(const std::vector<kernel_record> &records, c
     std::vector<verified_case> result;
     for (std::size_t k = 0; k < records.size(); ++k) {
         const tensor_types &types = records[k].kernel->types;
+        const computed what = computed_by(*records[k].kernel);
         for (const call_sizes &sizes : verified_sizes(*records[k].kernel, options.quick)) {
             auto found = std::find_if(result.begin(), result.end(), [&](const verified_case &c) {
                 return c.sizes.batch == sizes.batch && c.sizes.q_len == sizes.q_len && c.sizes.kv_len == sizes.kv_len &&
-                       c.options.types == types;
+                       c.options.types == types && c.what == what;
             });
             if (found == result.end()) {
                 problem_options how;
                 how.fill = static_cast<integer_fill>(result.size() % 3);
                 how.seed = options.seed + 16 * result.size();
                 how.types = types;
-                result.push_back({sizes, how, {}});
+                result.push_back({what, sizes, how, {}});
                 found = result.end() - 1;
             }
             found->kernels.push_back(k);
@@ -80,6 +85,7 @@ std::vector<verified_case> cases_of(const std::vector<kernel_record> &records, c
     // tiles.
     for (std::size_t k = 0; k < records.size(); ++k) {
         const std::int64_t queries = records[k].kernel->query_tile, keys = records[k].kernel->key_tile;
+        const computed what = computed_by(*records[k].kernel);
         problem_options peaked, broadcast, far;
         peaked.scores = score_kind::peaked;
         peaked.seed = options.seed + 7;
@@ -87,11 +93,11 @@ std::vector<verified_case> cases_of(const std::vector<kernel_record> &records, c
         broadcast.how = arrangement::broadcast;
         broadcast.seed = options.seed + 9;
         peaked.types = far.types = broadcast.types = records[k].kernel->types;
-        result.push_back({{1, queries + 1, 2 * keys + 1}, peaked, {k}});
-        if (!options.quick) result.push_back({{2, 2 * keys, 2 * keys}, peaked, {k}});
+        result.push_back({what, {1, queries + 1, 2 * keys + 1}, peaked, {k}});
+        if (!options.quick) result.push_back({what, {2, 2 * keys, 2 * keys}, peaked, {k}});
         // Keys of 2^17 do not fit f16.
-        if (far.types.key != data_type::f16) result.push_back({{1, queries + 1, 2 * keys + 1}, far, {k}});
-        result.push_back({{2, queries + 1, keys + 1}, broadcast, {k}});
+        if (far.types.key != data_type::f16) result.push_back({what, {1, queries + 1, 2 * keys + 1}, far, {k}});
+        result.push_back({what, {2, queries + 1, keys + 1}, broadcast, {k}});
     }
     return result;
 }
@@ -122,8 +128,8 @@ class variant_verifier {
     struct way {
         arrangement how;
         int threads;
-        std::string remark;              ///< what is special, for messages
-        std::vector<bool> not_a_number;  ///< expected rows that see a NaN
+        std::string remark;     ///< what is special, for messages
+        nan_keys not_a_number;  ///< of the expected rows
         bool log_sum_exp = true;
     };
 
@@ -131,7 +137,7 @@ class variant_verifier {
         const problem plain = make_problem(variant_, c.sizes, c.options);
         const std::int64_t row_tile = rows_per_tile(*records_[c.kernels.front()].kernel);
         const expectation expected =
-            expect(plain, choose_rows(plain, row_tile, options_.quick ? quick_pair_limit : pair_limit));
+            expect(plain, choose_rows(plain, row_tile, options_.quick ? quick_pair_limit : pair_limit), c.what);
         for (const int threads : options_.threads) check(c, plain, {c.options.how, threads, "", {}}, expected);
         if (c.options.how == arrangement::broadcast) return;
         const int threads = options_.threads[index % options_.threads.size()];
@@ -167,12 +173,12 @@ class variant_verifier {
                        static_cast<std::int64_t>(i) % variant_.groups, *keys[i]);
         }
         if (!any) return;
-        std::vector<bool> not_a_number(expected.rows.size(), false);
+        nan_keys not_a_number(expected.rows.size(), -1);
         for (std::size_t r = 0; r < expected.rows.size(); ++r) {
             const row_address &address = expected.rows[r];
             const auto &key =
                 keys[static_cast<std::size_t>(address.batch * variant_.groups + address.head / of.heads_per_group())];
-            not_a_number[r] = key && sees(of, address, *key);
+            if (key && sees(of, address, *key)) not_a_number[r] = *key;
         }
         check(c, of, {how, threads, ", NaN in a key that some rows see", not_a_number}, expected);
     }
@@ -182,7 +188,7 @@ class variant_verifier {
         const way how{c.options.how, options_.threads.back(), ", called twice", {}};
         for (const std::size_t k : c.kernels)
             record_call(c, k, how, [&](const kernel_description &kernel) -> std::string {
-                const results first = make_results(of, how.how), second = make_results(of, how.how);
+                const results first = make_results(of, how.how, c.what), second = make_results(of, how.how, c.what);
                 for (const results *into : {&first, &second}) {
                     const prepared_call call(of, *into, kernel, how.threads);
                     call();
@@ -199,14 +205,16 @@ class variant_verifier {
     void check(const verified_case &c, const problem &of, const way &how, const expectation &expected) {
         for (const std::size_t k : c.kernels)
             record_call(c, k, how, [&](const kernel_description &kernel) -> std::string {
-                const results actual = make_results(of, how.how);
-                const bool log_sum_exp = how.log_sum_exp && has_log_sum_exp(variant_);
+                const results actual = make_results(of, how.how, c.what);
+                // Without keys there are no weights, and the runtime returns before it writes log_sum_exp.
+                const bool nothing_to_write = c.what == computed::weights && c.sizes.kv_len == 0;
+                const bool log_sum_exp = how.log_sum_exp && has_log_sum_exp(variant_) && !nothing_to_write;
                 const prepared_call call(of, actual, kernel, how.threads, log_sum_exp);
                 call();
                 call.fetch_results();
                 const comparison found = compare(of, actual, expected, how.not_a_number, log_sum_exp);
                 records_[k].of(c.options.scores).merge(found);
-                const std::string stray = find_stray_writes(actual, log_sum_exp);
+                const std::string stray = find_stray_writes(actual, c.what, log_sum_exp);
                 return stray.empty() ? found.failure : stray;
             });
     }
@@ -216,9 +224,9 @@ class variant_verifier {
     void record_call(const verified_case &c, std::size_t k, const way &how, const Call &call) {
         kernel_record &record = records_[k];
         const std::string text =
-            fmt::format("{} {} {}: batch {}, q_len {}, kv_len {}, threads {}, {}, {}{}", variant_.name,
-                        record.kernel->schedule, record.kernel->isa, c.sizes.batch, c.sizes.q_len, c.sizes.kv_len,
-                        how.threads, runner::name_of(how.how), name_of(c.options.scores), how.remark);
+            fmt::format("{}: batch {}, q_len {}, kv_len {}, threads {}, {}, {}{}", kernel_text(*record.kernel),
+                        c.sizes.batch, c.sizes.q_len, c.sizes.kv_len, how.threads, runner::name_of(how.how),
+                        name_of(c.options.scores), how.remark);
         crashes_.note(text);
         ++record.calls;
         std::string failure;
@@ -230,6 +238,13 @@ class variant_verifier {
         if (!failure.empty()) record.failures.push_back(text + "\n    " + failure);
     }
 
+    // What tells the kernel from the others of the library, without what nearly all have.
+    std::string kernel_text(const kernel_description &kernel) const {
+        return fmt::format("{}{} {} {}{}", variant_.name, computed_by(kernel) == computed::weights ? " weights" : "",
+                           kernel.schedule, kernel.isa,
+                           kernel.types == tensor_types() ? "" : " " + types_text(kernel.types));
+    }
+
     const variant_description &variant_;
     const verify_options &options_;
     crash_report &crashes_;
@@ -238,13 +253,14 @@ class variant_verifier {
 };
 
 void print_table(const std::vector<variant_verifier> &verifiers) {
-    text_table table({"variant", "schedule", "isa", "calls", "output error", "log_sum_exp error", "peaked output error",
-                      "largest error / allowed", "result"});
+    text_table table({"variant", "pass", "schedule", "isa", "dtype", "calls", "error", "log_sum_exp error",
+                      "peaked error", "largest error / allowed", "result"});
     for (const variant_verifier &verifier : verifiers)
         for (const kernel_record &record : verifier.records()) {
             const double share =
                 std::max({record.ordinary.share_of_bar, record.peaked.share_of_bar, record.far.share_of_bar});
-            table.add({verifier.name(), record.kernel->schedule, record.kernel->isa, fmt::format("{}", record.calls),
+            table.add({verifier.name(), record.kernel->pass, record.kernel->schedule, record.kernel->isa,
+                       types_text(record.kernel->types), fmt::format("{}", record.calls),
                        fmt::format("{:.1e}", record.ordinary.output_error),
                        fmt::format("{:.1e}", record.ordinary.log_sum_exp_error),
                        fmt::format("{:.1e}", record.peaked.output_error), fmt::format("{:.3g}", share),
@@ -261,6 +277,19 @@ void print_failures(const std::vector<variant_verifier> &verifiers) {
             for (std::size_t i = 0; i < shown; ++i) fmt::print("FAILED {}\n", record.failures[i]);
             if (count > shown) fmt::print("  and {} more\n", count - shown);
         }
+}
+
+// Each storage type has a bar of its own.
+void print_largest_errors(const std::map<data_type, double> &errors) {
+    std::vector<std::string> parts;
+    for (const auto &[type, error] : errors) {
+        const double bar = error_bar_of(type);
+        const bool rounded = bar > error_bar;
+        parts.push_back(fmt::format("{:.1e} in {} ({} {:.{}e}{})", error, heed::name_of(type),
+                                    error <= bar ? "within" : "above", bar, rounded ? 1 : 0,
+                                    rounded ? ", half a unit in the last place more" : ""));
+    }
+    if (!parts.empty()) fmt::print("Largest error on ordinary scores: {}.\n", fmt::join(parts, ", "));
 }
 
 }  // namespace
@@ -281,20 +310,21 @@ int verify(const kernel_library &library, const verify_options &options) {
     print_table(verifiers);
     print_failures(verifiers);
     std::size_t checked = 0, failed = 0;
-    double ordinary = 0.0;
+    std::map<data_type, double> ordinary;
     for (const variant_verifier &verifier : verifiers)
         for (const kernel_record &record : verifier.records()) {
             ++checked;
             failed += record.failures.empty() ? 0 : 1;
-            ordinary = std::max(ordinary, record.ordinary.output_error);
+            double &largest = ordinary[record.kernel->types.output];
+            largest = std::max(largest, record.ordinary.output_error);
         }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fmt::print(
-        "{} of {} kernels are right ({:.1f} s). Allowed: {:.0e} of the largest output, or {:.0f} f32 roundings of the "
-        "row's scores where that is more.\n",
+        "{} of {} kernels are right ({:.1f} s). Allowed: {:.0e} of the largest output or weight, or {:.0f} f32 "
+        "roundings "
+        "of the row's scores where that is more.\n",
         checked - failed, checked, seconds, error_bar, score_roundings);
-    fmt::print("Largest output error on ordinary scores: {:.1e} ({} {:.0e}).\n", ordinary,
-               ordinary <= error_bar ? "within" : "above", error_bar);
+    print_largest_errors(ordinary);
     if (checked == 0) fmt::print(stderr, "verify: this machine can run none of the kernels\n");
     return failed == 0 && checked > 0 ? 0 : 1;
 }

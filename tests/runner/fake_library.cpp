@@ -91,10 +91,10 @@ const char *const formulas[variant_count] = {
     "heads = 2, head_dim = 8\nmask = kv_pos < input<\"kv_len\", i32>[batch]\nsink_logit = input<\"sinks\">[head]",
     ("heads = 2, head_dim = 6, value_dim = 5\nmask = (kv_pos * 7 + q_pos * 5 + 100000) % 3 != 0\n"
      "score_mod = score + input<\"strength\">() * input<\"bias\">(head, kv_pos)")};
-const sizes_of_variant shapes[variant_count] = {{2, 2, 8, 8, &plain_readings, nullptr, 0},
-                                                {4, 2, 16, 16, &causal_readings, nullptr, 0},
-                                                {2, 2, 8, 8, &padded_readings, padded_inputs, 2},
-                                                {2, 2, 6, 5, &biased_readings, biased_inputs, 2}};
+constexpr sizes_of_variant shapes[variant_count] = {{2, 2, 8, 8, &plain_readings, nullptr, 0},
+                                                    {4, 2, 16, 16, &causal_readings, nullptr, 0},
+                                                    {2, 2, 8, 8, &padded_readings, padded_inputs, 2},
+                                                    {2, 2, 6, 5, &biased_readings, biased_inputs, 2}};
 
 double scale_of(const sizes_of_variant &shape) { return 1.0 / std::sqrt(static_cast<double>(shape.head_dim)); }
 
@@ -131,20 +131,20 @@ struct argument_reader {
     }
 };
 
-template <int Variant, mistake What>
+template <int Variant, mistake What, bool Weights>
 int run_fake(void **arguments) {
     if (What == mistake::reports_error) return -1;
     const sizes_of_variant &shape = shapes[Variant];
     const auto *query = static_cast<const halide_buffer_t *>(arguments[1]);
     const auto *key = static_cast<const halide_buffer_t *>(arguments[2]);
-    const auto *value = static_cast<const halide_buffer_t *>(arguments[3]);
-    void **tail = arguments + 4 + shape.input_count;
+    const auto *value = Weights ? nullptr : static_cast<const halide_buffer_t *>(arguments[3]);
+    void **inputs = arguments + (Weights ? 3 : 4), **tail = inputs + shape.input_count;
     const std::int64_t q_len = *static_cast<const std::int32_t *>(tail[0]),
                        kv_len = *static_cast<const std::int32_t *>(tail[1]);
     const auto *output = static_cast<const halide_buffer_t *>(tail[2]);
     const auto *log_sum_exp = static_cast<const halide_buffer_t *>(tail[3]);
 
-    const argument_reader context{arguments + 4, shape.inputs};
+    const argument_reader context{inputs, shape.inputs};
     const input_reader reader{argument_reader::read, &context};
     const std::int64_t shared = shape.heads / shape.groups;
     const halide_dimension_t groups = query->dim[3], batches = query->dim[4];
@@ -180,24 +180,35 @@ int run_fake(void **arguments) {
                         largest = std::max(largest, logit);
                         sum = std::exp(logit - largest);
                     }
-                    std::vector<double> totals(static_cast<std::size_t>(shape.value_dim), 0.0);
+                    // Of the weights pass: the weights themselves.
+                    const std::int64_t columns = Weights ? keys : shape.value_dim;
+                    std::vector<double> totals(static_cast<std::size_t>(columns), 0.0);
                     for (std::int64_t k = 0; k < keys; ++k) {
                         const double score = scores[static_cast<std::size_t>(k)];
                         if (score == -infinity && What != mistake::multiplies_by_mask) continue;
                         const double weight = score == -infinity ? 0.0 : std::exp(score - largest);
                         sum += weight;
+                        if (Weights) {
+                            totals[static_cast<std::size_t>(k)] = weight * (1.0 + 0.0 * *at(key, {0, k, g, b}));
+                            continue;
+                        }
                         for (int d = 0; d < shape.value_dim; ++d)
                             totals[static_cast<std::size_t>(d)] += weight * *at(value, {d, k, g, b});
                     }
-                    for (int d = 0; d < shape.value_dim; ++d)
+                    for (std::int64_t d = 0; d < columns; ++d)
                         *at(output, {d, h, i, g, b}) = static_cast<float>(
                             sum > 0.0 || std::isnan(sum)          ? factor * totals[static_cast<std::size_t>(d)] / sum
                             : What == mistake::multiplies_by_mask ? totals[static_cast<std::size_t>(d)]
                                                                   : 0.0);
-                    if (What == mistake::writes_past_row) *at(output, {shape.value_dim, h, i, g, b}) = 0.0f;
+                    for (std::int64_t k = 0; Weights && k < keys; ++k) {
+                        const bool hidden = scores[static_cast<std::size_t>(k)] == -infinity;
+                        if (What == mistake::leaves_hidden_weights && hidden) *at(output, {k, h, i, g, b}) = 1e-30f;
+                        if (What == mistake::adds_to_weights && !hidden) *at(output, {k, h, i, g, b}) += 1e-6f;
+                    }
+                    if (What == mistake::writes_past_row) *at(output, {columns, h, i, g, b}) = 0.0f;
                     if (What == mistake::writes_between_rows && output->dim[2].stride > output->dim[0].extent &&
                         output->dim[2].stride < 2 * output->dim[0].extent)
-                        *at(output, {shape.value_dim, h, i, g, b}) = 0.0f;
+                        *at(output, {columns, h, i, g, b}) = 0.0f;
                     const double lse = sum == 0.0 ? -infinity : std::log(sum) + largest;
                     *at(log_sum_exp, {h, i, g, b}) =
                         static_cast<float>(What == mistake::wrong_log_sum_exp ? lse / std::log(2.0) : lse);
@@ -206,67 +217,62 @@ int run_fake(void **arguments) {
 }
 
 template <int Variant, mistake What>
-variant_description describe(const kernel_description *&kernel) {
-    static const kernel_description only{"fake_forward_naive_f32_x86_64",
-                                         "forward",
-                                         "naive",
-                                         "x86_64",
-                                         data_type::f32,
-                                         query_tile,
-                                         key_tile,
-                                         std::gcd(query_tile, shapes[Variant].heads / shapes[Variant].groups),
-                                         run_fake<Variant, What>};
-    kernel = &only;
+variant_description describe(int kernel_count) {
+    constexpr int heads_per_tile = std::gcd(query_tile, shapes[Variant].heads / shapes[Variant].groups);
+    static const kernel_description kernels[] = {
+        {"fake_forward_naive_f32_x86_64", "forward", "naive", "x86_64", data_type::f32, query_tile, key_tile,
+         heads_per_tile, run_fake<Variant, What, false>},
+        {"fake_weights_naive_f32_x86_64", "weights", "naive", "x86_64", data_type::f32, query_tile, key_tile,
+         heads_per_tile, run_fake<Variant, What, true>}};
     const sizes_of_variant &shape = shapes[Variant];
-    return {names[Variant],
-            formulas[Variant],
-            shape.heads,
-            shape.groups,
-            shape.head_dim,
-            shape.value_dim,
-            scale_of(shape),
-            shape.inputs,
-            shape.input_count,
-            kernel,
-            1,
-            *shape.readings};
+    return {names[Variant],  formulas[Variant], shape.heads,       shape.groups, shape.head_dim, shape.value_dim,
+            scale_of(shape), shape.inputs,      shape.input_count, kernels,      kernel_count,   *shape.readings};
 }
 
-template <mistake What>
+// With 1 kernel of each variant, or with 2: the second is of the pass "weights".
+template <mistake What, int Kernels>
 const kernel_library &library_with() {
-    static const kernel_description *kernels[variant_count];
-    static const variant_description variants[] = {describe<0, What>(kernels[0]), describe<1, What>(kernels[1]),
-                                                   describe<2, What>(kernels[2]), describe<3, What>(kernels[3])};
+    static const variant_description variants[] = {describe<0, What>(Kernels), describe<1, What>(Kernels),
+                                                   describe<2, What>(Kernels), describe<3, What>(Kernels)};
     static const kernel_library result{"fakes", variants, variant_count};
     return result;
 }
 
-}  // namespace
-
-const kernel_library &library(mistake what) {
+template <int Kernels>
+const kernel_library &library_of(mistake what) {
     switch (what) {
         case mistake::none:
-            return library_with<mistake::none>();
+            return library_with<mistake::none, Kernels>();
         case mistake::forgets_last_key:
-            return library_with<mistake::forgets_last_key>();
+            return library_with<mistake::forgets_last_key, Kernels>();
         case mistake::multiplies_by_mask:
-            return library_with<mistake::multiplies_by_mask>();
+            return library_with<mistake::multiplies_by_mask, Kernels>();
         case mistake::writes_past_row:
-            return library_with<mistake::writes_past_row>();
+            return library_with<mistake::writes_past_row, Kernels>();
         case mistake::writes_between_rows:
-            return library_with<mistake::writes_between_rows>();
+            return library_with<mistake::writes_between_rows, Kernels>();
         case mistake::reads_past_keys:
-            return library_with<mistake::reads_past_keys>();
+            return library_with<mistake::reads_past_keys, Kernels>();
         case mistake::wrong_log_sum_exp:
-            return library_with<mistake::wrong_log_sum_exp>();
+            return library_with<mistake::wrong_log_sum_exp, Kernels>();
         case mistake::skips_row:
-            return library_with<mistake::skips_row>();
+            return library_with<mistake::skips_row, Kernels>();
         case mistake::imprecise:
-            return library_with<mistake::imprecise>();
+            return library_with<mistake::imprecise, Kernels>();
         case mistake::reports_error:
-            return library_with<mistake::reports_error>();
+            return library_with<mistake::reports_error, Kernels>();
+        case mistake::leaves_hidden_weights:
+            return library_with<mistake::leaves_hidden_weights, Kernels>();
+        case mistake::adds_to_weights:
+            return library_with<mistake::adds_to_weights, Kernels>();
     }
-    return library_with<mistake::none>();
+    return library_with<mistake::none, Kernels>();
 }
+
+}  // namespace
+
+const kernel_library &library(mistake what) { return library_of<1>(what); }
+
+const kernel_library &library_with_weights(mistake what) { return library_of<2>(what); }
 
 }  // namespace fakes

@@ -12,19 +12,24 @@ namespace fakes {
 
 enum class mistake {
     none,
-    forgets_last_key,     ///< of each call with more keys than a tile
-    multiplies_by_mask,   ///< NaN in a masked key reaches the result
-    writes_past_row,      ///< one element after each row of the output
-    writes_between_rows,  ///< the same, where rows are apart
-    reads_past_keys,      ///< one key more than there is
-    wrong_log_sum_exp,    ///< base 2 instead of e
-    skips_row,            ///< leaves the last row unwritten
-    imprecise,            ///< relative error of 1e-5
-    reports_error         ///< returns a status other than 0
+    forgets_last_key,       ///< of each call with more keys than a tile
+    multiplies_by_mask,     ///< NaN in a masked key reaches the result
+    writes_past_row,        ///< one element after each row of the output
+    writes_between_rows,    ///< the same, where rows are apart
+    reads_past_keys,        ///< one key more than there is
+    wrong_log_sum_exp,      ///< base 2 instead of e
+    skips_row,              ///< leaves the last row unwritten
+    imprecise,              ///< relative error of 1e-5
+    reports_error,          ///< returns a status other than 0
+    leaves_hidden_weights,  ///< of the pass "weights": 1e-30 where 0 belongs
+    adds_to_weights         ///< of the pass "weights": 1e-6 to every weight, less than the bar of a single one
 };
 
 /// Variants `plain` (dense, 2 heads), `causal` (4 heads, 2 groups), `padded` (i32 input, sink), `biased` (f32 inputs of
 /// rank 0 and 2, value_dim different from head_dim, a mask that the range reading cannot tell).
 const heed::kernel_library &library(mistake what);
+
+/// The same variants, each with a second kernel of the pass "weights".
+const heed::kernel_library &library_with_weights(mistake what);
 
 }  // namespace fakes

@@ -87,3 +87,28 @@ TEST_CASE("threads and instruction sets can be chosen") {
     CHECK(result.status == 1);
     CHECK(contains(result.err, "plain has no kernel for 'avx9000'; it has: x86_64"));
 }
+
+TEST_CASE("kernels of the pass weights are checked as well") {
+    const auto result = run_command(fakes::library_with_weights(mistake::none), {"verify"});
+    CHECK(result.status == 0);
+    CHECK(contains(result.out, "8 of 8 kernels are right"));
+    CHECK(contains(result.out, "in f32 (within 2e-06)"));
+}
+
+TEST_CASE("mistakes in weights are found") {
+    const auto finds = [](mistake what, const std::string &variant, const std::string &text) {
+        const auto result = run_command(fakes::library_with_weights(what), {"verify", variant, "--quick"});
+        CAPTURE(result.out);
+        CHECK(result.status == 1);
+        CHECK(contains(result.out, "FAILED " + variant + " weights naive x86_64"));
+        CHECK(contains(result.out, text));
+    };
+    finds(mistake::imprecise, "plain", "weights[");
+    finds(mistake::forgets_last_key, "plain", "12] was not written");
+    finds(mistake::multiplies_by_mask, "causal", "is nan, expected 0");
+    finds(mistake::skips_row, "padded", "was not written");
+    finds(mistake::wrong_log_sum_exp, "biased", "log_sum_exp[");
+    // Only the pass weights can make these two.
+    finds(mistake::leaves_hidden_weights, "causal", "is 1e-30, expected 0");
+    finds(mistake::adds_to_weights, "plain", "] sum to 1.0000");
+}

@@ -114,10 +114,38 @@ def sentences(checks, model):
     checks.check(done.returncode == 0 and not done.stderr, "a plain run", done.stderr)
     for expected in ("1.00", "A cat.", "A dog.", "tokenise", "matrix products", "attention"):
         checks.check(expected in table, f"'{expected}' in the output", table)
+    attention(checks, weights)
     done = checks.run(*weights, "--file", "-", text=b"cat\r\n\ndog")
     checks.check(len(done.stdout.decode().splitlines()) == 4, "three lines are three sentences", done.stdout.decode())
     done = checks.run(*weights, "--file", "-", text=b"again and again\n" * 40)
     checks.check(done.returncode == 0, "many sentences", done.stderr)
+
+
+def attention(checks, weights):
+    """--inspect: pictures, and a report that agrees with itself."""
+    folder = checks.scratch / "attention"
+    done = checks.run(*weights, "--inspect", folder, "Embeddings of cafés.")
+    checks.check(done.returncode == 0 and not done.stderr, "--inspect", done.stderr)
+    for expected in ("72 heads, 9 queries x 9 keys", "attention takes", "heads that do the same", "collapsed"):
+        checks.check(expected in done.stdout.decode(), f"'{expected}' in the summary", done.stdout.decode())
+    pictures = {f"layer_{layer}.png" for layer in range(6)} | {"similarity.png"} | {
+        f"layer_{layer}_head_{head:02}.png" for layer in range(6) for head in range(12)}
+    missing = {name for name in pictures if not (folder / name).read_bytes().startswith(b"\x89PNG")}
+    checks.check(not missing, "pictures", missing)
+
+    report = json.loads((folder / "report.json").read_text())
+    tokens = ["[CLS]", "em", "##bed", "##ding", "##s", "of", "cafes", ".", "[SEP]"]
+    checks.check(report["key_labels"] == tokens == report["query_labels"], "labels", report["key_labels"])
+    for head in report["heads"]:
+        checks.check(abs(head["row_sum"] - 1) < 1e-5 and 0 <= head["entropy"] <= head["entropy_limit"] + 1e-6
+                     and head["rows"] == len(report["query_labels"]), head["name"], head)
+    checks.check(0 < report["run"]["attention_share_of_time"] < 1, "share of time", report["run"])
+    checks.check(0 < report["run"]["attention_share_of_memory"] < 1, "share of memory", report["run"])
+
+    checks.run(*weights, "--inspect", folder, "One.", "Two.")
+    checks.check((folder / "sentence_2" / "report.txt").exists(), "a folder for each sentence")
+    done = checks.run(*weights, "--inspect", "/dev/null/folder", "A sentence.")
+    checks.check(done.returncode > 0 and b"'/dev/null/folder'" in done.stderr, "a folder that cannot be made", done.stderr)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ class Encoder:
     def __init__(self, folder):
         self.config = json.loads((folder / "config.json").read_text())
         self.tensors = read_safetensors(folder / "model.safetensors")
+        self.scores, self.weights = [], []  # (heads, tokens, tokens) of each attention so far
 
     def linear(self, name, x):
         return x @ self.tensors[name + ".weight"].T + self.tensors[name + ".bias"]
@@ -41,6 +42,8 @@ class Encoder:
         score = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
         weight = np.exp(score - score.max(axis=-1, keepdims=True))
         weight /= weight.sum(axis=-1, keepdims=True)
+        self.scores.append(score)
+        self.weights.append(weight)
         return (weight @ value).transpose(1, 0, 2).reshape(len(x), -1)
 
     def embed(self, ids):

@@ -67,6 +67,14 @@ std::string refusal_of(const nlohmann::json &content) {
 
 }  // namespace
 
+TEST_CASE("pieces are those of the vocabulary, continuations with their mark") {
+    const temporary_file file(small_tokenizer().dump());
+    const tokenizer small(file.path(), 100);
+    CHECK(small.piece(cls) == "[CLS]");
+    CHECK(small.piece(able) == "##able");
+    CHECK(small.piece(cjk) == "中");
+}
+
 TEST_CASE("every sequence is opened and closed") {
     CHECK(encode("") == ids{cls, sep});
     CHECK(encode(" \t\n ") == ids{cls, sep});
