@@ -62,12 +62,7 @@ bool same_block(whole q, whole kv, whole size) {
     throw std::out_of_range("position");
 }
 
-bool is_multiple(whole distance, whole stride) {
-    for (whole i = -200; i <= 200; ++i) {
-        if (i * stride == distance) return true;
-    }
-    return false;
-}
+bool is_multiple(whole distance, whole stride) { return stride != 0 && distance % stride == 0; }
 
 bool is_within(whole value, whole lowest, whole highest) { return lowest <= value && value <= highest; }
 

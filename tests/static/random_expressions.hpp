@@ -131,7 +131,7 @@ inline constexpr operation reals{"input reals/1", [](auto i) { return input<"rea
 inline constexpr operation reals_of_pairs{"input reals_of_pairs/2", [](auto i, auto j) { return input<"reals_of_pairs">(i, j); }};
 inline constexpr operation rates{"input rates/1", [](auto i) { return input<"rates">[i]; }};
 
-inline constexpr operation no_later{"causal", [] { return causal; }};
+inline constexpr operation no_later{"causal", [] { return heed::causal; }};
 inline constexpr operation window{"sliding_window", [](auto a) { return sliding_window(a); }};
 inline constexpr operation first{"first_tokens", [](auto a) { return first_tokens(a); }};
 inline constexpr operation prefix{"prefix_lm", [](auto a) { return prefix_lm(a); }};
