@@ -83,12 +83,16 @@ attention_weights::attention_weights(const variant_source &source, const storage
     row_sum(head_in_group, position, group, batch) += plain_weight(keys, head_in_group, position, group, batch);
 
     Expr total = row_sum(head_in_group, position, group, batch);
-    const Expr nothing_visible = is_minus_infinity(row_max(head_in_group, position, group, batch));
+    // A maximum may lose NaN, the sum does not.
+    const Expr nothing_visible =
+        is_minus_infinity(row_max(head_in_group, position, group, batch)) && is_positive_zero(total);
     if (variant.sink_logit) {
         total = total + arithmetic::exp(arithmetic::tag{}, variant.sink_logit(values_at(0, Expr()), look_up()) - reference);
     }
+    // A masked key weighs exactly 0, also in a row with NaN.
     Expr weight = plain_weight(kv, head_in_group, position, group, batch);
-    if (!variant.free_weight) weight = Halide::select(nothing_visible, 0.0f, weight / total);
+    if (!variant.free_weight) weight = weight / total;
+    weight = Halide::select(is_minus_infinity(this_score), 0.0f, weight);
     if (variant.weight_factor) {
         weight = Halide::select(is_positive_zero(weight), 0.0f,
                                 weight * variant.weight_factor(values_at(kv, Expr()), look_up()));

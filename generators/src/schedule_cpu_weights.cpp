@@ -20,11 +20,15 @@ void schedule_cpu_weights(attention_weights &a, int lanes) {
         .vectorize(a.kv, lanes, TailStrategy::GuardWithIf);
     a.log_sum_exp.compute_with(a.weights, a.head_in_group);
 
-    const bool lanes_divide = a.variant.head_dim % lanes == 0;
+    // Several sums at a time: faster, and fewer roundings in each.
+    int sums = lanes;
+    for (const int more : {2, 4}) {
+        if (a.variant.head_dim % (more * lanes) == 0) sums = more * lanes;
+    }
     a.query_row.compute_at(a.weights, a.head_in_group).vectorize(a.dim, lanes, TailStrategy::GuardWithIf);
     a.score.compute_at(a.weights, a.head_in_group);
     a.product.compute_at(a.score, a.kv);
-    if (lanes_divide) a.product.update().atomic().vectorize(a.head_dims.x, lanes);
+    if (a.variant.head_dim % sums == 0) a.product.update().atomic().vectorize(a.head_dims.x, sums);
     a.row_max.compute_at(a.weights, a.head_in_group);
     a.plain_weight.compute_at(a.weights, a.head_in_group).vectorize(a.kv, lanes, TailStrategy::GuardWithIf);
     a.row_sum.compute_at(a.weights, a.head_in_group);
