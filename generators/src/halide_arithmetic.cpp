@@ -34,6 +34,25 @@ Expr is_not_a_number(const Expr &a) { return magnitude_bits(a) > Expr(infinity_b
 // Halide's is unsigned for whole numbers, and what its loop trimming then concludes of comparisons is wrong.
 Expr absolute(tag, const Expr &a) { return a.type().is_float() ? Halide::abs(a) : Halide::max(a, -a); }
 
+namespace {
+
+// Processors give the other operand where one is NaN, and LLVM any.
+Expr unless_not_a_number(const Expr &a, const Expr &b, const Expr &otherwise) {
+    Expr result = otherwise;
+    for (const Expr &operand : {a, b}) {
+        if (operand.type().is_float() && !Halide::Internal::is_const(operand)) {
+            result = Halide::select(is_not_a_number(operand), operand, result);
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+Expr minimum(tag, const Expr &a, const Expr &b) { return unless_not_a_number(a, b, Halide::min(a, b)); }
+
+Expr maximum(tag, const Expr &a, const Expr &b) { return unless_not_a_number(a, b, Halide::max(a, b)); }
+
 // Of a select between conditions Halide's solver takes only the last one into account, and trims loops too far.
 Expr choose(tag, const Expr &condition, const Expr &a, const Expr &b) {
     return a.type().is_bool() ? (condition && a) || (!condition && b) : Halide::select(condition, a, b);
