@@ -25,6 +25,21 @@ Expr is_not_a_number(const Expr &a) { return magnitude_bits(a) > Expr(infinity_b
 // Halide's is unsigned for whole numbers, and what its loop trimming then concludes of comparisons is wrong.
 Expr absolute(tag, const Expr &a) { return a.type().is_float() ? Halide::abs(a) : Halide::max(a, -a); }
 
+namespace {
+
+// Vector instructions give the second operand if one of both is NaN.
+Expr or_not_a_number(const Expr &a, const Expr &b, const Expr &otherwise) {
+    return a.type().is_float()
+               ? Halide::select(is_not_a_number(a), a, Halide::select(is_not_a_number(b), b, otherwise))
+               : otherwise;
+}
+
+}  // namespace
+
+Expr minimum(tag, const Expr &a, const Expr &b) { return or_not_a_number(a, b, Halide::min(a, b)); }
+
+Expr maximum(tag, const Expr &a, const Expr &b) { return or_not_a_number(a, b, Halide::max(a, b)); }
+
 // Of a select between conditions Halide's solver takes only the last one into account, and trims loops too far.
 Expr choose(tag, const Expr &condition, const Expr &a, const Expr &b) {
     return a.type().is_bool() ? (condition && a) || (!condition && b) : Halide::select(condition, a, b);

@@ -60,14 +60,16 @@ constexpr T absolute(tag, const T &a) {
     return a < T{0} ? -a : a;
 }
 
+// NaN if one of both is.
+
 template <Number T>
 constexpr T minimum(tag, const T &a, const T &b) {
-    return b < a ? b : a;
+    return b < a || b != b ? b : a;
 }
 
 template <Number T>
 constexpr T maximum(tag, const T &a, const T &b) {
-    return a < b ? b : a;
+    return a < b || b != b ? b : a;
 }
 
 template <Number T>

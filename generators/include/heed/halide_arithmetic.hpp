@@ -12,6 +12,8 @@
 namespace heed::arithmetic {
 
 Halide::Expr absolute(tag, const Halide::Expr &a);
+Halide::Expr minimum(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr maximum(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr choose(tag, const Halide::Expr &condition, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr exp(tag, const Halide::Expr &a);
 Halide::Expr log(tag, const Halide::Expr &a);
