@@ -24,10 +24,10 @@ struct comparison {
 };
 
 /// A score is known to some f32 roundings of its magnitude, however large the output: a sum of 128 products has 5
-/// typically.
+/// typically. Beyond, the number grows with the root of head_dim.
 inline constexpr double score_roundings = 8.0;
 
-/// The allowed error is `error_bar`, or `score_roundings` * 2^-24 * the row's score magnitude where that is more.
+/// The allowed error is `error_bar`, or so many roundings times 2^-24 times the row's score magnitude where that is more.
 /// `not_a_number[i]` says that row i sees a NaN.
 comparison compare(const problem &of, const results &actual, const expectation &expected,
                    const std::vector<bool> &not_a_number = {}, bool log_sum_exp = true);

@@ -291,7 +291,7 @@ int verify(const kernel_library &library, const verify_options &options) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fmt::print(
         "{} of {} kernels are right ({:.1f} s). Allowed: {:.0e} of the largest output, or {:.0f} f32 roundings of the "
-        "row's scores where that is more.\n",
+        "row's scores where that is more (the root of head_dim / 128 times as many for longer rows).\n",
         checked - failed, checked, seconds, error_bar, score_roundings);
     fmt::print("Largest output error on ordinary scores: {:.1e} ({} {:.0e}).\n", ordinary,
                ordinary <= error_bar ? "within" : "above", error_bar);
