@@ -198,6 +198,9 @@ TEST_CASE("random_blocks: those that a table lists, by head; -1 leaves a slot em
                    return seen.count(at.kv / 16) > 0;
                }});
     }
+    // Without keys the blocks of queries, which stand before position 0, are read nowhere.
+    const tensor<std::int32_t, 3> nothing({2, 0, 3});
+    verify(kernels::listed_blocks, lengths{65, 0}, {nothing.view()}, {});
 }
 
 TEST_CASE("marked_blocks: any layout of blocks") {
