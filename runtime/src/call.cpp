@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <limits>
 #include <new>
 
 #include <heed/untyped_call.hpp>
@@ -23,6 +24,23 @@ int useful_threads(const variant_description &variant, const call_sizes &sizes, 
     return static_cast<int>(std::clamp(operations / operations_per_thread, 1.0, static_cast<double>(limit)));
 }
 
+/// Rows that see no key: the logarithm of an empty sum. Does nothing if it was not asked for.
+void write_log_sum_exp_of_nothing(const detail::tensor_shape &shape) noexcept {
+    if (shape.rank == 0) {
+        return;
+    }
+    const auto &[batch, heads, rows, unused] = shape.axes;
+    auto *const first = reinterpret_cast<float *>(shape.data);
+    for (std::int64_t b = 0; b < batch.extent; ++b) {
+        for (std::int64_t h = 0; h < heads.extent; ++h) {
+            for (std::int64_t row = 0; row < rows.extent; ++row) {
+                first[b * batch.stride + h * heads.stride + row * rows.stride] =
+                    -std::numeric_limits<float>::infinity();
+            }
+        }
+    }
+}
+
 }  // namespace
 
 void run(const call_arguments &arguments) {
@@ -40,7 +58,11 @@ void run(const call_arguments &arguments) {
         const detail::checked_call call = detail::check_arguments(arguments, kernel);
         detail::call_context context;
         context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));
-        if (call.sizes.batch == 0 || call.sizes.q_len == 0 || call.output.axes[3].extent == 0) {
+        if (call.sizes.batch == 0 || call.sizes.q_len == 0) {
+            return;
+        }
+        if (call.output.axes[3].extent == 0) {  // no key has a weight
+            write_log_sum_exp_of_nothing(call.log_sum_exp);
             return;
         }
         detail::install_halide_hooks();

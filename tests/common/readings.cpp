@@ -61,8 +61,52 @@ class readings_check {
             if (!about_the_same(variant_.readings.modified_score(sizes_, position, score, reader_), expected)) {
                 return text_of("score_mod", at);
             }
+            if (meaning_.weight &&
+                !about_the_same(variant_.readings.weight_of_score(sizes_, position, score, reader_),
+                                meaning_.weight(score, at))) {
+                return text_of("weights", at);
+            }
+        }
+        if (meaning_.weight_factor && !about_the_same(variant_.readings.weight_factor(sizes_, position, reader_),
+                                                      meaning_.weight_factor(at))) {
+            return text_of("weight_factor", at);
         }
         return {};
+    }
+
+    /// A row of numbers that only serve this comparison.
+    template <class Reading>
+    std::string of_row(const char *what, Reading reading, const std::function<void(row_values &, const place &)> &modify,
+                       const place &at, std::int64_t size) const {
+        if ((reading != nullptr) != (modify != nullptr)) return std::string(what) + " is in one of both only";
+        if (!modify) return {};
+        row_values is, should_be;
+        for (std::int64_t i = 0; i < size; ++i) is.push_back(std::cos(static_cast<double>(7 * i + at.row)));
+        should_be = is;
+        reading(sizes_, {at.batch, at.head, at.row}, is.data(), reader_);
+        modify(should_be, at);
+        for (std::size_t i = 0; i < is.size(); ++i) {
+            if (!about_the_same(is[i], should_be[i])) {
+                return text_of(what, {at.batch, at.head, at.position, static_cast<std::int64_t>(i)});
+            }
+        }
+        return {};
+    }
+
+    std::string of_query_row(const place &at) const {
+        const variant_readings &readings = variant_.readings;
+        const std::string query =
+            of_row("query_mod", readings.modify_query, meaning_.modify_query, at, variant_.head_dim);
+        return query.empty()
+                   ? of_row("output_mod", readings.modify_output, meaning_.modify_output, at, variant_.value_dim)
+                   : query;
+    }
+
+    std::string of_key_row(const place &at) const {
+        const variant_readings &readings = variant_.readings;
+        const std::string key = of_row("key_mod", readings.modify_key, meaning_.modify_key, at, variant_.head_dim);
+        return key.empty() ? of_row("value_mod", readings.modify_value, meaning_.modify_value, at, variant_.value_dim)
+                           : key;
     }
 
     std::string of_batch(std::int64_t batch) const {
@@ -82,7 +126,7 @@ class readings_check {
         for (std::int64_t head = tile.first_head; head < tile.first_head + tile.head_count; ++head) {
             for (std::int64_t q = first; q < first + tile.row_count; ++q) {
                 for (std::int64_t kv = tile.first_key; kv < tile.first_key + tile.key_count; ++kv) {
-                    const pair at{tile.batch, head, q, kv};
+                    const pair at{tile.batch, head, q, kv, q - first + tile.first_row};
                     if (attends(at) != all) return text_of(all ? "full tile" : "empty tile", at);
                 }
             }
@@ -103,11 +147,17 @@ std::string contradiction(const variant_description &variant, const problem &of,
     };
     for (std::int64_t batch = 0; batch < of.batch(); ++batch) {
         note(check.of_batch(batch));
+        for (std::int64_t group = 0; group < of.groups(); ++group) {
+            for (std::int64_t key = 0; key < of.kv_len(); key += 1 + key % 5) {
+                note(check.of_key_row({batch, group, key, key}));
+            }
+        }
         for (std::int64_t head = 0; head < of.heads(); ++head) {
             for (std::int64_t row = 0; row < of.q_len(); row += 1 + row % 3) {
                 for (std::int64_t kv = 0; kv < of.kv_len(); kv += 1 + (row + kv) % 3) {
-                    note(check.of_pair({batch, head, check.start(batch) + row, kv}));
+                    note(check.of_pair({batch, head, check.start(batch) + row, kv, row}));
                 }
+                note(check.of_query_row({batch, head, check.start(batch) + row, row}));
             }
             for (std::int64_t row = 0; row < of.q_len(); row += rows) {
                 for (std::int64_t key = 0; key < of.kv_len(); key += keys) {

@@ -11,7 +11,8 @@
 
 namespace heed::tests {
 
-/// The first contradiction, or an empty text: pairs that attend, modified scores, and tiles said to be empty or full.
+/// The first contradiction, or an empty text: pairs that attend, modified scores, weights, changed
+/// rows, and tiles said to be empty or full.
 std::string contradiction(const variant_description &variant, const problem &of, const heed::tensor *inputs,
                           const semantics &meaning);
 

@@ -8,12 +8,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace heed::tests {
 
-/// One query and one key; positions are absolute.
+/// One query and one key; positions are absolute, `row` is the query's number in the call.
 struct pair {
     std::int64_t batch, head, q, kv;
+    std::int64_t row = 0;
+};
+
+using row_values = std::vector<double>;
+
+/// Where a row belongs: one of a query or a result, which has a query head, or one of a key or a value, which has a
+/// group (and `head` is that group). The position is absolute, `row` is the number in the call.
+struct place {
+    std::int64_t batch, head, position, row;
 };
 
 struct semantics {
@@ -27,6 +37,17 @@ struct semantics {
     std::function<std::int64_t(std::int64_t batch)> query_start = nullptr;
     /// 0: 1 / sqrt(head_dim).
     double scale = 0;
+    /// What becomes of rows before they are multiplied or weighed, and of results before they are stored.
+    std::function<void(row_values &, const place &)> modify_query = nullptr;
+    std::function<void(row_values &, const place &)> modify_key = nullptr;
+    std::function<void(row_values &, const place &)> modify_value = nullptr;
+    std::function<void(row_values &, const place &)> modify_output = nullptr;
+    /// The weight of a visible key from its modified score, instead of a softmax; not divided by anything.
+    std::function<double(double score, const pair &)> weight = nullptr;
+    /// Factor of a weight that the denominator does not see.
+    std::function<double(const pair &)> weight_factor = nullptr;
+    /// Softmax with 1 added to the denominator.
+    bool softmax1 = false;
 };
 
 struct reference {

@@ -56,11 +56,11 @@ class tensor {
     std::int64_t first_ = margin;
     std::vector<T> memory_;
 
-    static constexpr T poison() {
-        if constexpr (std::is_floating_point_v<T>) {
-            return static_cast<T>(not_a_number);
-        } else {
+    static T poison() {
+        if constexpr (std::is_integral_v<T>) {
             return std::numeric_limits<T>::min();
+        } else {
+            return static_cast<T>(not_a_number);
         }
     }
 
@@ -117,11 +117,11 @@ class tensor {
 };
 
 /// True if all elements have the same bits.
-template <int Rank>
-bool same_bits(const tensor<float, Rank> &a, const tensor<float, Rank> &b) {
+template <class T, int Rank>
+bool same_bits(const tensor<T, Rank> &a, const tensor<T, Rank> &b) {
     bool same = a.extents() == b.extents();
     for_each_index<Rank>(
-        a.extents(), [&](const auto &index) { same = same && std::memcmp(&a[index], &b[index], sizeof(float)) == 0; });
+        a.extents(), [&](const auto &index) { same = same && std::memcmp(&a[index], &b[index], sizeof(T)) == 0; });
     return same;
 }
 

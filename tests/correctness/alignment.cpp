@@ -58,3 +58,32 @@ TEST_CASE("lengths and starts at the ends of their type") {
         .query_start = [&](std::int64_t batch) { return starts[static_cast<std::size_t>(batch)]; }};
     verify(kernels::ragged, lengths{100, 300, 6}, {length_table.view(), start_table.view()}, meaning);
 }
+
+TEST_CASE("sequences of length 0 at any place of a batch") {
+    for (int empty = 0; empty < 16; ++empty) {
+        CAPTURE(empty);
+        std::vector<std::int32_t> lengths_of, starts;
+        for (int batch = 0; batch < 4; ++batch) {
+            lengths_of.push_back((empty >> batch & 1) != 0 ? 0 : 70 + batch);
+            starts.push_back(lengths_of.back() - 20);
+        }
+        const auto length_table = table(lengths_of), start_table = table(starts);
+        problem of(kernels::ragged.description(), {20, 150, 4});
+        for_each_index<4>(of.key.extents(), [&](const auto &at) {
+            if (at[2] >= lengths_of[static_cast<std::size_t>(at[0])]) of.key[at] = of.value[at] = not_a_number;
+        });
+        verify(kernels::ragged, of, {length_table.view(), start_table.view()},
+               {.attends =
+                    [&](const pair &at) {
+                        return causal(at) && at.kv < lengths_of[static_cast<std::size_t>(at.batch)];
+                    },
+                .query_start = [&](std::int64_t batch) { return starts[static_cast<std::size_t>(batch)]; }});
+        for (std::size_t batch = 0; batch < 4; ++batch) {
+            if (lengths_of[batch] != 0) continue;
+            const results got = run(kernels::ragged, of, {length_table.view(), start_table.view()},
+                                    isas_of(kernels::ragged.description()).front(), 2);
+            CHECK(got.output(batch, 1, 19, 3) == 0.0f);
+            CHECK(got.log_sum_exp(batch, 1, 19) == -INFINITY);
+        }
+    }
+}

@@ -5,6 +5,8 @@
 
 #include "heed_correctness_kernels.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 using namespace heed::tests;
@@ -125,4 +127,15 @@ TEST_CASE("every bit pattern of NaN is one") {
         value.value(0, 0, 140, 20) = pattern;
         verify(kernels::dim_40, value, {.attends = causal});
     }
+}
+
+TEST_CASE("NaN survives min and max") {
+    const semantics meaning{.attends = causal, .modify = [](double score, const pair &) {
+                                return std::isnan(score) ? score : std::clamp(score, -0.5, 0.75);
+                            }};
+    problem of(kernels::clipped.description(), {70, 150}, 3);
+    verify(kernels::clipped, of, meaning);
+    of.query(0, 1, 30, 2) = not_a_number;
+    of.key(1, 0, 120, 3) = not_a_number;
+    verify(kernels::clipped, of, meaning);
 }

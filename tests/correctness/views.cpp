@@ -5,9 +5,48 @@
 
 #include "heed_correctness_kernels.hpp"
 
+#include <sys/mman.h>
+
 using namespace heed::tests;
 
 namespace {
+
+/// A tensor spread over more memory than there is: only pages that hold elements exist.
+class far_tensor {
+    index_list<4> extents_, strides_;
+    std::size_t bytes_ = sizeof(float);
+    std::int64_t first_ = 0;
+    void *memory_;
+
+  public:
+    far_tensor(const index_list<4> &extents, const index_list<4> &strides) : extents_(extents), strides_(strides) {
+        for (std::size_t d = 0; d < 4; ++d) {
+            const std::int64_t reach = (extents[d] - 1) * strides[d];
+            bytes_ += static_cast<std::size_t>(std::abs(reach)) * sizeof(float);
+            if (reach < 0) first_ -= reach;
+        }
+        memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    far_tensor(const tensor<float, 4> &from, const index_list<4> &strides) : far_tensor(from.extents(), strides) {
+        if (!exists()) return;
+        for_each_index<4>(extents_, [&](const auto &at) { (*this)[at] = from[at]; });
+    }
+    far_tensor(const far_tensor &) = delete;
+    far_tensor &operator=(const far_tensor &) = delete;
+    ~far_tensor() {
+        if (exists()) munmap(memory_, bytes_);
+    }
+
+    /// False where the system does not lend addresses without memory.
+    bool exists() const { return memory_ != MAP_FAILED; }
+
+    float &operator[](const index_list<4> &at) {
+        std::int64_t offset = first_;
+        for (std::size_t d = 0; d < 4; ++d) offset += at[d] * strides_[d];
+        return static_cast<float *>(memory_)[offset];
+    }
+    heed::view<float, 4> view() { return {static_cast<float *>(memory_) + first_, extents_, strides_}; }
+};
 
 /// (batch, length, head, dim) in memory, with `gap` numbers after every row.
 index_list<4> length_first(const index_list<4> &extents, std::int64_t gap) {
@@ -122,5 +161,32 @@ TEST_CASE("query, key and value are the same tensor") {
         const auto &same = of.query;
         kernels::dense(same.view(), same.view(), same.view(), got.output.view(), {got.log_sum_exp.view(), 1, isa});
         CHECK(same_bits(got.output, expected.output));
+    }
+}
+
+TEST_CASE("strides far beyond 2^31 bytes, over batches, heads or rows") {
+    const problem of(kernels::dense.description(), {4, 9});
+    constexpr std::int64_t far = (std::int64_t{1} << 31) + 24;
+    for (const char *isa : isas_of(kernels::dense.description())) {
+        const results expected = run(kernels::dense, of, {}, isa, 1);
+        for (const index_list<4> &strides : {index_list<4>{far, 100, 8, 1}, {100, far, 8, 1}, {200, 100, far, 1},
+                                             {-far, 3 * far, 8, 1}, {8, 16, -far, 1}}) {
+            CAPTURE(strides[0]);
+            CAPTURE(strides[1]);
+            CAPTURE(strides[2]);
+            far_tensor query(of.query, strides), key(of.key, strides), value(of.value, strides),
+                output(expected.output.extents(), strides);
+            if (!query.exists() || !key.exists() || !value.exists() || !output.exists()) {
+                MESSAGE("no addresses without memory here");
+                return;
+            }
+            tensor<float, 3> log_sum_exp(expected.log_sum_exp.extents());
+            kernels::dense(query.view(), key.view(), value.view(), output.view(), {log_sum_exp.view(), 2, isa});
+            bool same = true;
+            for_each_index<4>(expected.output.extents(),
+                              [&](const auto &at) { same = same && output[at] == expected.output[at]; });
+            CHECK(same);
+            CHECK(same_bits(log_sum_exp, expected.log_sum_exp));
+        }
     }
 }

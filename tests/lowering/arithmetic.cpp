@@ -131,7 +131,7 @@ TEST_CASE("abs of whole numbers stays a whole number with a sign") {
     CHECK(absolute(tag, Expr(-3)).type() == Halide::Int(32));
 }
 
-TEST_CASE("tanh, exp and log are accurate, and NaN stays NaN") {
+TEST_CASE("tanh, exp and log are accurate, and NaN stays NaN, in min and max too") {
     const auto tanh_of = [](Expr a) { return tanh(tag, a); };
     const auto exp_of = [](Expr a) { return exp(tag, a); };
     const auto log_of = [](Expr a) { return log(tag, a); };
@@ -150,7 +150,9 @@ TEST_CASE("tanh, exp and log are accurate, and NaN stays NaN") {
             const double exact = std::log(double{positive[i]});
             CHECK(std::fabs(logarithms[i] - exact) <= 3e-7 * std::max(1.0, std::fabs(exact)));
         }
-        for (const auto &function : {std::function<Expr(Expr)>(tanh_of), {exp_of}, {log_of}}) {
+        const auto least = [](Expr a) { return minimum(tag, maximum(tag, Expr(-2.0f), a), Expr(3.0f)); };
+        const auto most = [](Expr a) { return maximum(tag, minimum(tag, a, Expr(3.0f)), Expr(-2.0f)); };
+        for (const auto &function : {std::function<Expr(Expr)>(tanh_of), {exp_of}, {log_of}, {least}, {most}}) {
             for (const float result : compute(not_numbers, lanes, function)) CHECK(std::isnan(result));
         }
         const std::vector<float> ends{infinity, -infinity};

@@ -4,6 +4,7 @@
 #include <heed/heed.hpp>
 
 #include <cstdint>
+#include <limits>
 
 using namespace heed;
 
@@ -41,6 +42,14 @@ static_assert(quotient(7, 2) == 3 && quotient(-7, 2) == -4 && quotient(7, -2) ==
 static_assert(quotient(6, 2) == 3 && quotient(-6, 2) == -3 && quotient(7, 0) == 0 && quotient(0, 5) == 0);
 static_assert(remainder(7, 3) == 1 && remainder(-7, 3) == 2 && remainder(7, -3) == -2 && remainder(-7, -3) == -1);
 static_assert(remainder(6, 3) == 0 && remainder(-6, 3) == 0 && remainder(7, 0) == 0);
+
+// NaN stays NaN on either side of min and max.
+constexpr bool is_nan(double value) { return value != value; }
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+static_assert(is_nan(evaluate(max(score, 1.0), environment_of({}, not_a_number))) &&
+              is_nan(evaluate(max(1.0, score), environment_of({}, not_a_number))) &&
+              is_nan(evaluate(min(score, 1.0), environment_of({}, not_a_number))) &&
+              is_nan(evaluate(min(1.0, score), environment_of({}, not_a_number))));
 
 // Arithmetic
 constexpr auto value = [](auto expression) {

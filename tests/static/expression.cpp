@@ -76,6 +76,30 @@ constexpr int count_lookups(const auto &expression) {
 static_assert(count_lookups(causal) == 0);
 static_assert(count_lookups(input<"a">[input<"b", i32>[head]] + input<"c">() * score) == 3);
 
+// Rows: elements of them, means over them, and what is computed once for each position.
+static_assert(is_tree<row_element<query_, node<op::plus, dim_, int_<1>>>>(query[dim + 1_c]));
+static_assert(is_tree<row_mean<node<op::times, key_, key_>>>(mean_over_dims(key * key)));
+static_assert(is_tree<row_mean<node<op::as_real, dim_>>>(mean_over_dims(dim)));
+static_assert(yields<real>(query) && yields<real>(value[dim]) && yields<real>(mean_over_dims(output)));
+static_assert(yields<integer>(dim) && yields<integer>(group) && yields<integer>(q_row));
+static_assert(uses<decltype(query[dim + head]), query_, score_> && uses<decltype(query[dim + head]), head_> &&
+              uses<decltype(query[0]), query_> && !uses<decltype(query[0]), dim_>);
+static_assert(uses<decltype(mean_over_dims(key * q_row)), q_row_> && !uses<decltype(mean_over_dims(key)), query_>);
+constexpr auto tabulated_angle = tabulate<8>(cos(input<"angles">(kv_pos, dim)), dim % 8_c + input<"first", i32>());
+static_assert(uses<decltype(tabulated_angle), kv_pos_> && !uses<decltype(tabulated_angle), q_pos_>);
+static_assert(count_lookups(tabulated_angle) == 2);
+static_assert(count_lookups(query[input<"order", i32>[dim]] * mean_over_dims(query * input<"gain">[dim])) == 2);
+
+// In a lookup that is computed once for each position, `dim` is below the extent of the table.
+constexpr std::int64_t extent_of_dim(const auto &expression) {
+    std::int64_t found = -1;
+    detail::visit_lookups(
+        expression, [&](const auto &, std::int64_t extent) { found = extent; }, 64);
+    return found;
+}
+static_assert(extent_of_dim(input<"gain">[dim]) == 64 && extent_of_dim(mean_over_dims(input<"gain">[dim])) == 64);
+static_assert(extent_of_dim(tabulate<8>(input<"angles">(kv_pos, dim), dim % 8_c)) == 8);
+
 // Expressions are constants and template arguments.
 template <const auto &Mask>
 struct takes_a_mask {

@@ -79,6 +79,25 @@ static_assert(default_scale<1> == 1.0 && default_scale<4> == 0.5 && default_scal
 static_assert(default_scale<128> == 0.08838834764831845 && default_scale<32> == 0.1767766952966369);
 static_assert(default_scale<80> == 0.11180339887498948 && default_scale<2> == 0.7071067811865476);
 
+// Inputs of modifications, positions and weights come after the others.
+constexpr auto all_hooks =
+    variant(heads = 2_c, head_dim = 8_c, output_mod = output * input<"g">(head, dim), value_mod = value * input<"f">[dim],
+            key_mod = key * input<"e">[kv_pos], query_mod = query * input<"d">[q_row],
+            position = rope_angles(input<"angles">), weight_factor = input<"c">[kv_pos],
+            weights = score * input<"b">(), mask = input<"a", i32>[kv_pos] > 0);
+using all_hooks_type = std::remove_cvref_t<decltype(all_hooks)>;
+static_assert(all_hooks_type::inputs.size() == 8);
+static_assert(all_hooks_type::inputs[0].name == "a" && all_hooks_type::inputs[1].name == "b" &&
+              all_hooks_type::inputs[2].name == "c" && all_hooks_type::inputs[3].name == "d" &&
+              all_hooks_type::inputs[4].name == "angles" && all_hooks_type::inputs[5].name == "e" &&
+              all_hooks_type::inputs[6].name == "f" && all_hooks_type::inputs[7].name == "g");
+static_assert(!all_hooks_type::is_softmax && plain.is_softmax);
+
+// softmax1 is a sink with a logit of 0.
+constexpr auto off_by_one = variant(heads = 2_c, head_dim = 8_c, weights = softmax1);
+static_assert(off_by_one.is_softmax && off_by_one.has_sink && off_by_one.sink_logit().value == 0.0);
+static_assert(!variant(heads = 2_c, head_dim = 8_c, weights = softmax).has_sink);
+
 // A variant is a constant and a template argument.
 template <const auto &Variant>
 struct kernel {

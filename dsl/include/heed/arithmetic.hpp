@@ -60,7 +60,8 @@ constexpr T absolute(tag, const T &a) {
     return a < T{0} ? -a : a;
 }
 
-/// NaN if one of both is.
+// NaN if one of both is.
+
 template <Number T>
 constexpr T minimum(tag, const T &a, const T &b) {
     return b < a || b != b ? b : a;

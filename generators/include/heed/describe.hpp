@@ -190,8 +190,9 @@ struct readings_of {
                     if (index_dimension++ != dimension) return;
                     index_range range = as_index_range(evaluate(index, environment));
                     if (uses<decltype(index), q_pos_>) range.known = range.known && start.known;
-                    // No key, no index.
+                    // No key, no index; positions of queries count where there are pairs only.
                     if (uses<decltype(index), kv_pos_> && sizes.kv_len == 0) range.known = false;
+                    if (uses<decltype(index), q_pos_> && sizes.kv_len == 0 && dim_extent == 0) range.known = false;
                     result = first ? range : around(result, range);
                     first = false;
                 };
