@@ -94,8 +94,8 @@ double allocated_bytes() {
 
 /// The kernel keeps its scratch memory until its thread ends, so that a new thread shows how much it takes.
 double attention_scratch(std::int64_t tokens) {
-    const matrix packed = matrix::Zero(tokens, 3 * encoder_attention.description().heads *
-                                                   encoder_attention.description().head_dim);
+    const matrix packed =
+        matrix::Zero(tokens, 3 * encoder_attention.description().heads * encoder_attention.description().head_dim);
     const std::vector<std::int32_t> lengths = {static_cast<std::int32_t>(tokens)};
     const attention_views views(tokens, lengths, packed);
     matrix output(tokens, views.plain());
@@ -210,9 +210,8 @@ void encoder::check_tokens(const std::vector<std::int32_t> &ids) const {
 
 attention_look encoder::look_at(const std::vector<std::int32_t> &sentence) const {
     check_tokens(sentence);
-    const padded_batch batch{static_cast<Eigen::Index>(sentence.size()),
-                             {&sentence},
-                             {static_cast<std::int32_t>(sentence.size())}};
+    const padded_batch batch{
+        static_cast<Eigen::Index>(sentence.size()), {&sentence}, {static_cast<std::int32_t>(sentence.size())}};
     attention_look look;
     look.heads = encoder_attention.description().heads;
     look.tokens = static_cast<std::int64_t>(sentence.size());
@@ -280,8 +279,8 @@ void encoder::add_weights(const padded_batch &batch, const buffers &buffers, att
         heed::view<float, 4>(look.weights.data() + layer * per_layer * static_cast<std::size_t>(look.tokens),
                              {1, look.heads, look.tokens, look.tokens}),
         views.inputs(),
-        {.log_sum_exp = heed::view<float, 3>(look.log_sum_exp.data() + layer * per_layer,
-                                             {1, look.heads, look.tokens})});
+        {.log_sum_exp =
+             heed::view<float, 3>(look.log_sum_exp.data() + layer * per_layer, {1, look.heads, look.tokens})});
 }
 
 void encoder::apply(const linear &linear, const matrix &input, matrix &output, embed_times &times) {

@@ -50,11 +50,11 @@ char32_t next_character(const std::string &text, std::size_t &position) {
 
 }  // namespace
 
-struct font::face {
+struct font::typeface {
     FT_Library library = nullptr;
     FT_Face face = nullptr;
 
-    ~face() {
+    ~typeface() {
         if (face != nullptr) FT_Done_Face(face);
         if (library != nullptr) FT_Done_FreeType(library);
     }
@@ -74,7 +74,7 @@ struct font::face {
     }
 };
 
-font::font(const std::string &file, int pixels) : face_(std::make_unique<face>()) {
+font::font(const std::string &file, int pixels) : face_(std::make_unique<typeface>()) {
     const std::string name = file.empty() ? HEED_LABEL_FONT : file;
     const char *const remedy =
         "Fix: name a TrueType font, or install DejaVu (Debian: fonts-dejavu-core) and build again";

@@ -32,8 +32,8 @@ class font {
 
   private:
     friend class canvas;
-    struct face;
-    std::unique_ptr<face> face_;
+    struct typeface;
+    std::unique_ptr<typeface> face_;
     int ascent_ = 0, height_ = 0;
 };
 

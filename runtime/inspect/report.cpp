@@ -247,8 +247,8 @@ std::string run_lines(const run_cost &cost) {
 }
 
 std::string heading(const statistics &found) {
-    return fmt::format("{} heads, {} queries x {} keys, batch {}; entropies in nats\n\n", found.heads, found.q_len,
-                       found.kv_len, found.batch);
+    return fmt::format("{} head{}, {} queries x {} keys, batch {}; entropies in nats\n\n", found.heads,
+                       found.heads == 1 ? "" : "s", found.q_len, found.kv_len, found.batch);
 }
 
 std::string all_but_heads(const attention &of, const statistics &found, const thresholds &limits,

@@ -103,6 +103,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
         "Outputs lie among a pattern that must stay, all memory ends at an unreadable page.\n"
         "Inputs of the variant: f32 uniform in [-1, 1]; i32 in turns uniform in [0, kv_len], in [0, 3], and 0 or "
         "kv_len.\n"
+        "Kernels of the pass 'weights' the same way: each weight, exactly 0 where masked, and the sum of each row.\n"
         "Problems of more than 2 million pairs are checked on sampled heads and rows, those at tile edges always.");
     auto options = std::make_shared<verify_options>();
     command->add_option("names", options->names, "Variants; default: all");
@@ -119,7 +120,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
 void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("bench", "Times kernels beside what this machine can do");
     command->description(
-        "Times kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, and "
+        "Times forward kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, and "
         "with\n"
         "--against-torch PyTorch, one after another in each of several rounds. All variants and lengths whose tensors "
         "fit\n"

@@ -202,6 +202,8 @@ int run_fake(void **arguments) {
                                                                   : 0.0);
                     for (std::int64_t k = 0; Weights && k < keys; ++k) {
                         const bool hidden = scores[static_cast<std::size_t>(k)] == -infinity;
+                        // Also beside a NaN that the row sees.
+                        if (hidden && What != mistake::multiplies_by_mask) *at(output, {k, h, i, g, b}) = 0.0f;
                         if (What == mistake::leaves_hidden_weights && hidden) *at(output, {k, h, i, g, b}) = 1e-30f;
                         if (What == mistake::adds_to_weights && !hidden) *at(output, {k, h, i, g, b}) += 1e-6f;
                     }

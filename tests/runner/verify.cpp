@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "command.hpp"
+#include "compare.hpp"
 #include "fake_library.hpp"
 
 using fakes::mistake;
@@ -111,4 +112,10 @@ TEST_CASE("mistakes in weights are found") {
     // Only the pass weights can make these two.
     finds(mistake::leaves_hidden_weights, "causal", "is 1e-30, expected 0");
     finds(mistake::adds_to_weights, "plain", "] sum to 1.0000");
+}
+
+TEST_CASE("a storage type of 16 bits has a bar of its own") {
+    CHECK(heed::runner::error_bar_of(heed::data_type::f32) == 2e-6);
+    CHECK(heed::runner::error_bar_of(heed::data_type::f16) == 2e-6 + 0x1p-11);
+    CHECK(heed::runner::error_bar_of(heed::data_type::bf16) == 2e-6 + 0x1p-8);
 }
