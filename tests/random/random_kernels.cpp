@@ -90,7 +90,7 @@ bool check(const heed::variant_description &variant, const meaning_of_variant &m
     const auto inputs = tables::of(variant, {of.batch(), of.q_len(), of.kv_len()});
     if (!inputs) return false;
     const auto place_of = [&](const pair &at, double score) {
-        return place{score, at.q, at.kv, at.head, at.batch, of.q_len(), of.kv_len()};
+        return pair_place{score, at.q, at.kv, at.head, at.batch, of.q_len(), of.kv_len()};
     };
     const semantics meaning{
         .attends = [&](const pair &at) { return std::get<bool>(meant.mask.at(place_of(at, 0))); },

@@ -28,7 +28,7 @@ whole floor_modulo(whole a, whole b) { return b == 0 ? 0 : a - b * floor_divide(
 /// Operands of a node while it is evaluated.
 struct operands {
     const tree &node;
-    const place &where;
+    const pair_place &where;
 
     any_value operator[](std::size_t number) const { return node.operand(number, where); }
     whole integer(std::size_t number) const { return std::get<whole>((*this)[number]); }
@@ -87,10 +87,10 @@ double slope(whole head, whole heads) {
     return std::pow(2.0, -8.0 * static_cast<double>(head + 1) / static_cast<double>(heads));
 }
 
-using rule = any_value (*)(const tree &, const place &);
+using rule = any_value (*)(const tree &, const pair_place &);
 
 #define HEED_RULE(expression)                            \
-    [](const tree &node, const place &at) -> any_value { \
+    [](const tree &node, const pair_place &at) -> any_value { \
         [[maybe_unused]] const operands of{node, at};    \
         return expression;                               \
     }
@@ -315,7 +315,7 @@ double element(std::string_view table, std::initializer_list<std::int64_t> indic
     return drawn < 3 ? infinity : drawn < 6 ? -infinity : std::numeric_limits<double>::quiet_NaN();
 }
 
-tree::tree(any_value literal) : rule_([](const tree &of, const place &) { return of.literal(); }), literal_(literal) {}
+tree::tree(any_value literal) : rule_([](const tree &of, const pair_place &) { return of.literal(); }), literal_(literal) {}
 
 tree::tree(const std::string &name, std::vector<tree> operands)
     : rule_(rule_of(name)), literal_(false), operands_(std::move(operands)) {}

@@ -18,7 +18,7 @@ namespace heed::tests {
 using any_value = std::variant<std::int64_t, double, bool>;
 
 /// Where an expression is evaluated.
-struct place {
+struct pair_place {
     double score = 0;
     std::int64_t q_pos = 0, kv_pos = 0, head = 0, batch = 0, q_len = 0, kv_len = 0;
 };
@@ -29,7 +29,7 @@ double element(std::string_view table, std::initializer_list<std::int64_t> indic
 
 /// An operator, function, terminal, table or word, with its operands; or a literal.
 class tree {
-    using rule = any_value (*)(const tree &, const place &);
+    using rule = any_value (*)(const tree &, const pair_place &);
 
     rule rule_;
     any_value literal_;
@@ -40,8 +40,8 @@ class tree {
     /// Throws std::invalid_argument if there is no such name.
     explicit tree(const std::string &name, std::vector<tree> operands = {});
 
-    any_value at(const place &where) const { return rule_(*this, where); }
-    any_value operand(std::size_t number, const place &where) const { return operands_.at(number).at(where); }
+    any_value at(const pair_place &where) const { return rule_(*this, where); }
+    any_value operand(std::size_t number, const pair_place &where) const { return operands_.at(number).at(where); }
     const any_value &literal() const { return literal_; }
 };
 

@@ -38,7 +38,7 @@ class dice {
     }
 };
 
-place random_place(dice &roll) {
+pair_place random_place(dice &roll) {
     return {.score = static_cast<double>(roll(-400, 400)) / 32,
             .q_pos = roll(-10, 30),
             .kv_pos = roll(0, 30),
@@ -63,7 +63,7 @@ pair_tile random_tile(dice &roll) {
 
 template <class Function>
 void for_each_place(const pair_tile &tile, Function function) {
-    place where{.batch = tile.batch, .q_len = tile.q_len, .kv_len = tile.kv_len};
+    pair_place where{.batch = tile.batch, .q_len = tile.q_len, .kv_len = tile.kv_len};
     for (where.q_pos = tile.q.lowest; where.q_pos <= tile.q.highest; ++where.q_pos) {
         for (where.kv_pos = tile.kv.lowest; where.kv_pos <= tile.kv.highest; ++where.kv_pos) {
             for (where.head = tile.head.lowest; where.head <= tile.head.highest; ++where.head) function(where);
@@ -86,7 +86,7 @@ std::string text_of(const any_value &value) {
     return std::visit([](auto v) { return std::to_string(v); }, value);
 }
 
-std::string text_of(const place &at) {
+std::string text_of(const pair_place &at) {
     std::ostringstream text;
     text << "score " << at.score << ", q_pos " << at.q_pos << ", kv_pos " << at.kv_pos << ", head " << at.head
          << ", batch " << at.batch << ", q_len " << at.q_len << ", kv_len " << at.kv_len;
@@ -104,7 +104,7 @@ void check_values(const random_expression &expression, double tolerance) {
     const tree read_back = parsed(expression.text);
     dice roll(expression.seed);
     for (int i = 0; i < 200; ++i) {
-        const place where = random_place(roll);
+        const pair_place where = random_place(roll);
         const any_value expected = expression.meaning.at(where);
         const any_value got = expression.at(where);
         const any_value of_text = read_back.at(where);
@@ -122,12 +122,12 @@ void check_truth(const random_expression &expression, int &decided) {
         const pair_tile tile = random_tile(roll);
         const truth<bool> known = expression.truth_within(tile);
         bool any = false, all = true;
-        for_each_place(tile, [&](const place &where) {
+        for_each_place(tile, [&](const pair_place &where) {
             const bool holds = std::get<bool>(expression.meaning.at(where));
             any = any || holds;
             all = all && holds;
         });
-        const place corner{.q_pos = tile.q.lowest,
+        const pair_place corner{.q_pos = tile.q.lowest,
                            .kv_pos = tile.kv.lowest,
                            .head = tile.head.lowest,
                            .batch = tile.batch,
@@ -149,7 +149,7 @@ void check_range(const random_expression &expression, int &bounded) {
         const std::optional<known_range> known = expression.range_within(tile);
         if (!known) continue;
         ++bounded;
-        for_each_place(tile, [&](const place &where) {
+        for_each_place(tile, [&](const pair_place &where) {
             const any_value found = expression.meaning.at(where);
             const double value = std::holds_alternative<double>(found)
                                      ? std::get<double>(found)

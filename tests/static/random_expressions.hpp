@@ -28,7 +28,7 @@ struct random_expression {
     std::uint64_t seed;
     tree meaning;
     std::string text;
-    std::function<any_value(const place &)> at;
+    std::function<any_value(const pair_place &)> at;
     std::function<truth<bool>(const pair_tile &)> truth_within;                 ///< conditions
     std::function<std::optional<known_range>(const pair_tile &)> range_within;  ///< numbers but for scores
 };
@@ -355,7 +355,7 @@ struct tables {
     }
 };
 
-inline auto environment_at(const place &where) {
+inline auto environment_at(const pair_place &where) {
     return environment_of({.q = where.q_pos,
                            .kv = where.kv_pos,
                            .head = where.head,
@@ -385,7 +385,7 @@ random_expression make() {
     random_expression result{Seed,
                              Draw::template from<Seed>(interpreted{}),
                              formula(expression),
-                             [](const place &where) { return any_value(evaluate(expression, environment_at(where))); },
+                             [](const pair_place &where) { return any_value(evaluate(expression, environment_at(where))); },
                              {},
                              {}};
     if constexpr (expression.kind == value_kind::boolean) {
