@@ -31,8 +31,7 @@ inline constexpr auto gqa_64_8 = variant(heads = 64_c, groups = 8_c, head_dim = 
 inline constexpr auto mqa = variant(heads = 8_c, groups = 1_c, head_dim = 64_c, mask = causal);
 
 /// A learned logit per head that takes part in the softmax's denominator only.
-inline constexpr auto sink =
-    variant(heads = 8_c, head_dim = 64_c, mask = causal, sink_logit = input<"sinks">[head]);
+inline constexpr auto sink = variant(heads = 8_c, head_dim = 64_c, mask = causal, sink_logit = input<"sinks">[head]);
 
 /// Scores bounded by a hyperbolic tangent (Gemma 2, section 2).
 inline constexpr auto softcapped =
@@ -57,9 +56,9 @@ inline constexpr auto documents =
 inline constexpr auto cross = variant(heads = 8_c, head_dim = 64_c, value_dim = 96_c, align = top_left);
 
 /// A formula of one's own: bias by a learned table of distances, cut off beyond 64 tokens.
-inline constexpr auto relative_bias = variant(
-    heads = 8_c, head_dim = 40_c, mask = abs(q_pos - kv_pos) <= 64,
-    score_mod = score + input<"bias">(head, min(max(kv_pos - q_pos, -64), 64) + 64));
+inline constexpr auto relative_bias =
+    variant(heads = 8_c, head_dim = 40_c, mask = abs(q_pos - kv_pos) <= 64,
+            score_mod = score + input<"bias">(head, min(max(kv_pos - q_pos, -64), 64) + 64));
 
 // Positions in queries and keys.
 
@@ -67,13 +66,12 @@ inline constexpr auto relative_bias = variant(
 inline constexpr auto rope_causal = variant(heads = 8_c, head_dim = 64_c, mask = causal, position = rope{});
 
 /// LLaMA 3.1 8B (Grattafiori et al. 2024, section 3.2 and table 3; frequencies from the published code).
-inline constexpr auto llama3_8b =
-    variant(heads = 32_c, groups = 8_c, head_dim = 128_c, mask = causal,
-            position = rope{.theta = 500'000.0, .scaling = llama3_scaling()});
+inline constexpr auto llama3_8b = variant(heads = 32_c, groups = 8_c, head_dim = 128_c, mask = causal,
+                                          position = rope{.theta = 500'000.0, .scaling = llama3_scaling()});
 
 /// GPT-J 6B: neighbours make a pair, and 64 of 256 elements turn (Wang and Komatsuzaki 2021, "Mesh-Transformer-JAX").
-inline constexpr auto gpt_j = variant(heads = 16_c, head_dim = 256_c, mask = causal,
-                                      position = rope{.layout = interleaved, .dims = 64});
+inline constexpr auto gpt_j =
+    variant(heads = 16_c, head_dim = 256_c, mask = causal, position = rope{.layout = interleaved, .dims = 64});
 
 /// Qwen 3 8B: queries and keys are normalised before they turn (Yang et al. 2025, section 2).
 inline constexpr auto qwen3_8b =
@@ -112,9 +110,8 @@ inline constexpr auto image_neighbourhood =
 
 /// Swin-T's first stage: shifted windows of 7 x 7 in an image 56 wide, with a learned bias for each offset (Liu et al.
 /// 2021, section 3.2). Its windows move by 3, so the first of them lack 4 rows and columns.
-inline constexpr auto swin_shifted =
-    variant(heads = 3_c, head_dim = 32_c, mask = windows_2d(56_c, 7_c, 7_c, 4_c, 4_c),
-            score_mod = score + image_bias(56_c, 6_c, 6_c, input<"relative_bias">));
+inline constexpr auto swin_shifted = variant(heads = 3_c, head_dim = 32_c, mask = windows_2d(56_c, 7_c, 7_c, 4_c, 4_c),
+                                             score_mod = score + image_bias(56_c, 6_c, 6_c, input<"relative_bias">));
 
 // Other scores and weights.
 
@@ -132,13 +129,12 @@ inline constexpr auto off_by_one = variant(heads = 8_c, head_dim = 64_c, mask = 
 
 /// Results pass a gate that the query's token decides on (Qiu et al. 2025, "Gated attention for large language models",
 /// section 2.2, gate after the attention).
-inline constexpr auto gated =
-    variant(heads = 8_c, head_dim = 64_c, mask = causal,
-            output_mod = output / (exp(-input<"gate">(batch, head, q_row, dim)) + 1.0));
+inline constexpr auto gated = variant(heads = 8_c, head_dim = 64_c, mask = causal,
+                                      output_mod = output / (exp(-input<"gate">(batch, head, q_row, dim)) + 1.0));
 
 /// Training of an encoder: a tenth of the weights is dropped (Vaswani et al. 2017, section 5.4; BERT base).
-inline constexpr auto encoder_dropout = variant(heads = 12_c, head_dim = 64_c, mask = padded,
-                                                weight_factor = dropout(0.1, input<"seed", i32>()));
+inline constexpr auto encoder_dropout =
+    variant(heads = 12_c, head_dim = 64_c, mask = padded, weight_factor = dropout(0.1, input<"seed", i32>()));
 
 // Values of another length than keys.
 

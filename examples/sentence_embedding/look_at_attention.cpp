@@ -32,13 +32,14 @@ run_times time_runs(const encoder &encoder, const std::vector<std::int32_t> &sen
 
 heed::inspect::run_cost cost_of(const run_times &times, const activation_bytes &bytes, double matrix_bytes) {
     heed::inspect::run_cost cost;
-    cost.parts = {{"attention", times.attention,
-                   bytes.query_key_value + bytes.attention_output + bytes.attention_scratch, true},
-                  {"matrix products", times.matrix_products, bytes.inner, false},
-                  {"the rest", times.rest, bytes.others, false}};
+    cost.parts = {
+        {"attention", times.attention, bytes.query_key_value + bytes.attention_output + bytes.attention_scratch, true},
+        {"matrix products", times.matrix_products, bytes.inner, false},
+        {"the rest", times.rest, bytes.others, false}};
     cost.note = fmt::format(
         "Time: attention is the calls of its kernels, without the projections before and after them; of each part the "
-        "fastest of {} runs of this sentence alone. Memory: activations that exist at the same time, with the model's parameters "
+        "fastest of {} runs of this sentence alone. Memory: activations that exist at the same time, with the model's "
+        "parameters "
         "left out; attention's are query, key and value of a layer ({:.0f} KiB), its output ({:.0f} KiB) and the "
         "kernel's scratch memory on one thread ({:.0f} KiB). The attention matrices shown here are no part of a run; "
         "they would take {:.0f} KiB.",

@@ -115,8 +115,7 @@ void softmax_attention::compute_scores() {
     head_dims = RDom(0, variant.head_dim, "head_dims");
     at_step(product, {row, key_in_group, key_group}) = 0.0f;
     at_step(product, {row, key_in_group, key_group}) +=
-        at(query_tile, {row, head_dims}) *
-        key_element(head_dims, key_group * tile.keys_together + key_in_group);
+        at(query_tile, {row, head_dims}) * key_element(head_dims, key_group * tile.keys_together + key_in_group);
 
     keys_to_score = reachable_groups_of_keys("keys_to_score");
     const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;
@@ -138,15 +137,13 @@ void softmax_attention::compute_weights() {
     at_step(weight, {row, key_in_tile}) = Halide::undef<float>();
     if (variant.free_weight) {
         at_step(block_max, {row}) = 0.0f;
-        at_step(weight, {row, this_key}) =
-            Halide::select(is_minus_infinity(this_score), 0.0f,
-                           variant.free_weight(values_at(row, this_key, this_score), look_up()));
+        at_step(weight, {row, this_key}) = Halide::select(
+            is_minus_infinity(this_score), 0.0f, variant.free_weight(values_at(row, this_key, this_score), look_up()));
     } else {
         keys_to_compare = reachable_keys_of_tile("keys_to_compare");
         at_step(block_max, {row}) = minus_infinity();
         at_step(block_max, {row}) = Halide::max(at_step(block_max, {row}), at_step(score, {row, keys_to_compare}));
-        at_step(weight, {row, this_key}) =
-            exp_of_nonpositive(this_score - finite_reference(at_step(block_max, {row})));
+        at_step(weight, {row, this_key}) = exp_of_nonpositive(this_score - finite_reference(at_step(block_max, {row})));
     }
 
     keys_to_add = reachable_keys_of_tile("keys_to_add");
@@ -168,8 +165,8 @@ void softmax_attention::compute_weights() {
 void softmax_attention::weigh_values() {
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
     value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
-    const Expr magnitude = Halide::reinterpret<uint32_t>(value_element(value_elements.x, value_elements.y)) &
-                           Expr(uint32_t(0x7fffffff));
+    const Expr magnitude =
+        Halide::reinterpret<uint32_t>(value_element(value_elements.x, value_elements.y)) & Expr(uint32_t(0x7fffffff));
     largest_magnitude(key_block) = Halide::cast<uint32_t>(0);
     largest_magnitude(key_block) = Halide::max(largest_magnitude(key_block), magnitude);
 
@@ -188,9 +185,8 @@ void softmax_attention::weigh_values() {
     keys_to_weigh_singly.where(!classify(key_block).must);
     keys_to_weigh_singly.where(!values_are_finite(key_block));
     at_step(exposed_values, {row, dim}) = 0.0f;
-    at_step(exposed_values, {row, dim}) +=
-        Halide::select(visible(row, keys_to_weigh_singly),
-                       weight_at(keys_to_weigh_singly) * value_at(keys_to_weigh_singly), 0.0f);
+    at_step(exposed_values, {row, dim}) += Halide::select(
+        visible(row, keys_to_weigh_singly), weight_at(keys_to_weigh_singly) * value_at(keys_to_weigh_singly), 0.0f);
 }
 
 // The slots of the state are updated in order within a step, so the later ones read what the earlier ones have just
@@ -231,8 +227,7 @@ void softmax_attention::write_results() {
     }
     // Some key contributes 1, its step's maximum, to the sum, or NaN.
     const Expr nothing_visible = is_positive_zero(sum);
-    at(normaliser, {row}) =
-        variant.free_weight ? Expr(1.0f) : Halide::select(nothing_visible, 0.0f, factor / total);
+    at(normaliser, {row}) = variant.free_weight ? Expr(1.0f) : Halide::select(nothing_visible, 0.0f, factor / total);
     at(log_of_total, {row}) =
         Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
 
@@ -255,8 +250,8 @@ void softmax_attention::write_results() {
         [&](const Expr &index) {
             return of_tile(state, {result_row, index + tile.columns}) * of_tile(normaliser, {result_row});
         },
-        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
-        {}, of_outputs);
+        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
+        of_outputs);
     output(dim, head_in_group, position, group, batch) = from_float(result, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = of_tile(log_of_total, {result_row});
 }
@@ -328,8 +323,8 @@ std::vector<Func> softmax_attention::table_makers() {
         if (table.source.type.is_float()) {
             Func largest = named("largest_bits_");
             largest(place_of_tile) = Halide::cast<uint32_t>(0);
-            largest(place_of_tile) = Halide::max(Expr(largest(tile_index)), Halide::reinterpret<uint32_t>(element) &
-                                                                                Expr(uint32_t(0x7fffffff)));
+            largest(place_of_tile) = Halide::max(Expr(largest(tile_index)),
+                                                 Halide::reinterpret<uint32_t>(element) & Expr(uint32_t(0x7fffffff)));
             largest.compute_at(made, block);
             const Expr is_finite = Expr(largest(tile_index)) < Expr(uint32_t(0x7f800000));
             entry = Halide::select(is_finite, entry, -minus_infinity());
@@ -453,20 +448,19 @@ tile_condition softmax_attention::classify(const value_range &keys, const Expr &
     const int positions = tile.rows / tile.heads_per_tile;
     const Expr first_row = query_block * positions, first_position = query_start() + first_row;
     const Expr first_head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile;
-    return variant.classify({.q_pos = {first_position, first_position + (positions - 1)},
-                             .kv_pos = keys,
-                             .head = {first_head, first_head + (tile.heads_per_tile - 1)},
-                             .one_head = tile.heads_per_tile == 1,
-                             .batch = batch,
-                             .q_len = q_len,
-                             .kv_len = kv_len,
-                             .q_row = {first_row, first_row + (positions - 1)},
-                             .range_of = block.defined() ? std::function<value_range(const range_table &)>(
-                                                               [&](const range_table &table) {
-                                                                   return range_of(table, block);
-                                                               })
-                                                         : nullptr},
-                            look_up());
+    return variant.classify(
+        {.q_pos = {first_position, first_position + (positions - 1)},
+         .kv_pos = keys,
+         .head = {first_head, first_head + (tile.heads_per_tile - 1)},
+         .one_head = tile.heads_per_tile == 1,
+         .batch = batch,
+         .q_len = q_len,
+         .kv_len = kv_len,
+         .q_row = {first_row, first_row + (positions - 1)},
+         .range_of = block.defined() ? std::function<value_range(const range_table &)>(
+                                           [&](const range_table &table) { return range_of(table, block); })
+                                     : nullptr},
+        look_up());
 }
 
 value_range softmax_attention::reachable_keys(const Expr &block) const {

@@ -48,8 +48,7 @@ attention_weights::attention_weights(const variant_source &source, const storage
     key_row(dim, kv, group, batch) = modified_element(
         variant.key_stages, of_key,
         [&](const Expr &index) { return to_float(key(index, of_key.kv_pos, group, batch), types.has_f16c); },
-        variant.head_dim, look_up(), [&](const Func &mean) { return mean(kv, group, batch); }, {},
-        of_keys);
+        variant.head_dim, look_up(), [&](const Func &mean) { return mean(kv, group, batch); }, {}, of_keys);
 
     head_dims = RDom(0, variant.head_dim, "head_dims");
     product(kv, head_in_group, position, group, batch) = 0.0f;
@@ -75,10 +74,9 @@ attention_weights::attention_weights(const variant_source &source, const storage
     }
     const Expr this_score = score(kv, head_in_group, position, group, batch);
     plain_weight(kv, head_in_group, position, group, batch) =
-        variant.free_weight
-            ? Halide::select(is_minus_infinity(this_score), 0.0f,
-                             variant.free_weight(values_at(kv, this_score), look_up()))
-            : exp_of_nonpositive(this_score - reference);
+        variant.free_weight ? Halide::select(is_minus_infinity(this_score), 0.0f,
+                                             variant.free_weight(values_at(kv, this_score), look_up()))
+                            : exp_of_nonpositive(this_score - reference);
     row_sum(head_in_group, position, group, batch) = 0.0f;
     row_sum(head_in_group, position, group, batch) += plain_weight(keys, head_in_group, position, group, batch);
 
@@ -87,7 +85,8 @@ attention_weights::attention_weights(const variant_source &source, const storage
     const Expr nothing_visible =
         is_minus_infinity(row_max(head_in_group, position, group, batch)) && is_positive_zero(total);
     if (variant.sink_logit) {
-        total = total + arithmetic::exp(arithmetic::tag{}, variant.sink_logit(values_at(0, Expr()), look_up()) - reference);
+        total =
+            total + arithmetic::exp(arithmetic::tag{}, variant.sink_logit(values_at(0, Expr()), look_up()) - reference);
     }
     // A masked key weighs exactly 0, also in a row with NaN.
     Expr weight = plain_weight(kv, head_in_group, position, group, batch);
@@ -98,8 +97,8 @@ attention_weights::attention_weights(const variant_source &source, const storage
                                 weight * variant.weight_factor(values_at(kv, Expr()), look_up()));
     }
     weights(kv, head_in_group, position, group, batch) = from_float(weight, types.output, types.has_f16c);
-    log_sum_exp(head_in_group, position, group, batch) = Halide::select(
-        nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
+    log_sum_exp(head_in_group, position, group, batch) =
+        Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
 
     // What the argument check of the runtime guarantees.
     const int heads = variant.heads / variant.groups;
@@ -134,7 +133,9 @@ pair_values attention_weights::values_at(const Expr &key_number, const Expr &sca
 }
 
 input_lookup attention_weights::look_up() const {
-    return [this](int input, const std::vector<Expr> &indices) { return inputs[static_cast<std::size_t>(input)](indices); };
+    return [this](int input, const std::vector<Expr> &indices) {
+        return inputs[static_cast<std::size_t>(input)](indices);
+    };
 }
 
 Expr attention_weights::query_start() const {

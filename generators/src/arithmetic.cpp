@@ -54,8 +54,7 @@ Expr to_float(const Expr &stored, bool has_f16c) {
     const Expr number = Halide::reinterpret<uint32_t>(Halide::reinterpret<float>(magnitude << 13) * 0x1p112f);
     const Expr not_finite = (magnitude << 13) | Expr(uint32_t(0x7f800000));
     const Expr sign = (bits & Expr(uint32_t(0x8000))) << 16;
-    return Halide::reinterpret<float>(sign |
-                                      Halide::select(magnitude >= Expr(uint32_t(0x7c00)), not_finite, number));
+    return Halide::reinterpret<float>(sign | Halide::select(magnitude >= Expr(uint32_t(0x7c00)), not_finite, number));
 }
 
 Expr from_float(const Expr &value, const Halide::Type &type, bool has_f16c) {
@@ -71,11 +70,11 @@ Expr from_float(const Expr &value, const Halide::Type &type, bool has_f16c) {
     Expr result;
     if (is_f16) {
         // Adding 1/2 to a number below the smallest normal one leaves its rounded multiple of 2^-24 in the low bits.
-        const Expr small = Halide::reinterpret<uint32_t>(Halide::Internal::Call::make(
-                               Halide::Float(32), Halide::Internal::Call::strict_add,
-                               {Halide::reinterpret<float>(magnitude), Expr(0.5f)},
-                               Halide::Internal::Call::PureIntrinsic)) -
-                           word(0x3f000000);
+        const Expr small =
+            Halide::reinterpret<uint32_t>(Halide::Internal::Call::make(
+                Halide::Float(32), Halide::Internal::Call::strict_add,
+                {Halide::reinterpret<float>(magnitude), Expr(0.5f)}, Halide::Internal::Call::PureIntrinsic)) -
+            word(0x3f000000);
         const Expr normal = rounded(magnitude - word(0x38000000), 13);
         const Expr number = Halide::select(magnitude < word(0x38800000), small, normal);
         result = Halide::select(is_nan, word(0x7e00), magnitude >= word(0x477ff000), word(0x7c00), number) |

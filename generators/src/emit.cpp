@@ -185,8 +185,8 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                     out << "int " << plan.symbol << "_tables_argv(void **);\n";
                     table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
                     for (const tile_table &table : attention.tables) {
-                        table_lists << (table.source.number > 0 ? ", " : "") << "{heed::data_type::"
-                                    << (table.source.type.is_float() ? "f32" : "i32") << ", "
+                        table_lists << (table.source.number > 0 ? ", " : "")
+                                    << "{heed::data_type::" << (table.source.type.is_float() ? "f32" : "i32") << ", "
                                     << (table.source.by_key ? "true" : "false") << "}";
                     }
                     table_lists << "};\n";
@@ -197,7 +197,8 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                 lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", \"prefill\", " << quoted(isa)
                       << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
                       << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << tile.rows << ", "
-                      << tile.keys << ", " << tile.heads_per_tile << ", " << plan.symbol << "_argv, " << tables << "},\n";
+                      << tile.keys << ", " << tile.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
+                      << "},\n";
             }
         }
         lists << "};\n";

@@ -90,11 +90,13 @@ namespace {
 
 // sin(2 pi t) and cos(2 pi t) for |t| <= 1/8 turn, by Chebyshev interpolation in t^2; absolute error below 1e-7.
 Expr sine_of_eighth(const Expr &t) {
-    return t * polynomial(t * t, {4.147289122e+01f, -7.669786816e+01f, 8.160520473e+01f, -4.134170215e+01f, 6.283185307e+00f});
+    return t * polynomial(t * t,
+                          {4.147289122e+01f, -7.669786816e+01f, 8.160520473e+01f, -4.134170215e+01f, 6.283185307e+00f});
 }
 
 Expr cosine_of_eighth(const Expr &t) {
-    return polynomial(t * t, {-2.612225614e+01f, 6.024055762e+01f, -8.545679509e+01f, 6.493939398e+01f, -1.973920880e+01f, 1.000000000e+00f});
+    return polynomial(t * t, {-2.612225614e+01f, 6.024055762e+01f, -8.545679509e+01f, 6.493939398e+01f,
+                              -1.973920880e+01f, 1.000000000e+00f});
 }
 
 // The fraction of a turn in [-1/2, 1/2].
@@ -128,10 +130,9 @@ Expr sin_of_turns(tag, const Expr &position, const Expr &turns) {
 
 Expr uniform_random(tag, const Expr &seed, const Expr &batch, const Expr &head, const Expr &row, const Expr &key) {
     const auto word = [](const Expr &a) { return Halide::cast<uint32_t>(a); };
-    const auto words = detail::philox<Expr>({word(key >> 2), word(row), word(head), word(batch)},
-                                            {word(seed), Expr(uint32_t(0))}, [](const Expr &a, const Expr &b) {
-                                                return Halide::cast<uint32_t>((Halide::cast<uint64_t>(a) * b) >> 32);
-                                            });
+    const auto words = detail::philox<Expr>(
+        {word(key >> 2), word(row), word(head), word(batch)}, {word(seed), Expr(uint32_t(0))},
+        [](const Expr &a, const Expr &b) { return Halide::cast<uint32_t>((Halide::cast<uint64_t>(a) * b) >> 32); });
     const Expr which = key & 3;
     const Expr chosen = Halide::select(which == 0, words[0], which == 1, words[1], which == 2, words[2], words[3]);
     return Halide::cast<float>(chosen >> 8) * 0x1p-24f;

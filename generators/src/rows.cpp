@@ -41,8 +41,8 @@ Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
 // Each stage reads the one before at any element of the row, so stages are functions of `dim` until the last one is
 // asked for. What a stage needs once per row or per position becomes a Func; a stage that is evaluated at several
 // elements asks for the same ones in the same order.
-Expr modified_element(const std::vector<row_stage> &stages, const element_values &values, const function_of_dim &element,
-                      int row_size, const input_lookup &look_up,
+Expr modified_element(const std::vector<row_stage> &stages, const element_values &values,
+                      const function_of_dim &element, int row_size, const input_lookup &look_up,
                       const std::function<Halide::FuncRef(const Func &)> &of_row, const position_index &positions,
                       row_parts &parts) {
     // Means nest, and what is inside of one is asked for only as it is made; the counts then go on behind it.

@@ -120,7 +120,8 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
 void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("bench", "Times kernels beside what this machine can do");
     command->description(
-        "Times forward kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, and "
+        "Times forward kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, "
+        "and "
         "with\n"
         "--against-torch PyTorch, one after another in each of several rounds. All variants and lengths whose tensors "
         "fit\n"

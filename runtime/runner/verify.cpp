@@ -320,7 +320,8 @@ int verify(const kernel_library &library, const verify_options &options) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     fmt::print(
         "{} of {} kernels are right ({:.1f} s). Allowed: {:.0e} of the largest output or weight, or {:.0f} f32 "
-        "roundings of the row's scores where that is more (the root of head_dim / 128 times as many for longer rows).\n",
+        "roundings of the row's scores where that is more (the root of head_dim / 128 times as many for longer "
+        "rows).\n",
         checked - failed, checked, seconds, error_bar, score_roundings);
     print_largest_errors(ordinary);
     if (checked == 0) fmt::print(stderr, "verify: this machine can run none of the kernels\n");

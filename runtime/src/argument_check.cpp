@@ -166,8 +166,9 @@ class checker {
             const std::int64_t extent = extent_of(argument, i);
             // Indices that the declaration does not bound are clamped to the table, which needs an element for that.
             if (!range.known && extent == 0 && sizes.batch > 0 && sizes.q_len > 0 && sizes.kv_len > 0) {
-                refuse(name, " is empty in dimension ", i, ", but a call with batch = ", sizes.batch, ", q_len = ",
-                       sizes.q_len, ", kv_len = ", sizes.kv_len, " reads it. Fix: pass a table with elements");
+                refuse(name, " is empty in dimension ", i, ", but a call with batch = ", sizes.batch,
+                       ", q_len = ", sizes.q_len, ", kv_len = ", sizes.kv_len,
+                       " reads it. Fix: pass a table with elements");
             }
             if (!range.known || range.lowest > range.highest) {
                 continue;
@@ -264,9 +265,9 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
     } else if (value.given()) {
         check.refuse("value is given, but weights do not depend on it. Fix: leave value out");
     }
-    check.tensor_is_sound(results, output, types.output, 4,
-                          is_forward ? "a tensor (batch, heads, q_len, value_dim)"
-                                     : "a tensor (batch, heads, q_len, kv_len)");
+    check.tensor_is_sound(
+        results, output, types.output, 4,
+        is_forward ? "a tensor (batch, heads, q_len, value_dim)" : "a tensor (batch, heads, q_len, kv_len)");
 
     check.heads_are("query", query, "heads", variant.heads);
     check.heads_are("key", key, "groups", variant.groups);
@@ -303,8 +304,9 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
 
     if (log_sum_exp.given()) {
         if (variant.readings.weight_of_score != nullptr) {
-            check.refuse("log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
-                         "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
+            check.refuse(
+                "log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
+                "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
         }
         check.tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, "a tensor (batch, heads, q_len)");
         check.heads_are("log_sum_exp", log_sum_exp, "heads", variant.heads);
@@ -339,8 +341,12 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
     }
     check.memory_is_separate(results, output, "log_sum_exp", log_sum_exp);
 
-    return {sizes,         shape_of(query),  shape_of(key), is_forward ? shape_of(value) : tensor_shape{},
-            shape_of(output), shape_of(log_sum_exp)};
+    return {sizes,
+            shape_of(query),
+            shape_of(key),
+            is_forward ? shape_of(value) : tensor_shape{},
+            shape_of(output),
+            shape_of(log_sum_exp)};
 }
 
 }  // namespace heed::detail

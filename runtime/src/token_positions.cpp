@@ -42,7 +42,9 @@ struct rows {
 };
 
 void check_tokens(const char *function, const view<const float, 3> &tokens, const view<float, 3> &output) {
-    const auto refuse = [function](const auto &...pieces) { throw invalid_argument_error(text(function, ": ", pieces...)); };
+    const auto refuse = [function](const auto &...pieces) {
+        throw invalid_argument_error(text(function, ": ", pieces...));
+    };
     static const char *const dimensions[] = {"batch", "length", "dim"};
     for (int i = 0; i < 3; ++i) {
         const std::int64_t extent = tokens.extents()[i];
@@ -106,8 +108,8 @@ void add_learned_positions(const view<const float, 3> &tokens, const view<const 
                                           first_position + length - 1, ". Fix: pass a longer table or fewer tokens"));
     }
     if (dim > 1 && table.strides()[1] != 1) {
-        throw invalid_argument_error(text(function, ": the rows of the table must be contiguous, but their stride is ",
-                                          table.strides()[1]));
+        throw invalid_argument_error(
+            text(function, ": the rows of the table must be contiguous, but their stride is ", table.strides()[1]));
     }
     if (length > 0 && dim > 0 && table.data() == nullptr) {
         throw invalid_argument_error(text(function, ": table is a null pointer but has elements"));
@@ -125,8 +127,8 @@ void add_sinusoidal_positions(const view<const float, 3> &tokens, const view<flo
     constexpr const char *function = "heed::add_sinusoidal_positions";
     check_tokens(function, tokens, output);
     if (first_position < 0 || first_position > halide_limit - tokens.extents()[1]) {
-        throw invalid_argument_error(text(function, ": first_position is ", first_position, ", positions go from 0 to ",
-                                          halide_limit));
+        throw invalid_argument_error(
+            text(function, ": first_position is ", first_position, ", positions go from 0 to ", halide_limit));
     }
     if (!(theta > 0) || std::isinf(theta)) {
         throw invalid_argument_error(text(function, ": theta must be a positive number"));

@@ -61,14 +61,13 @@ class readings_check {
             if (!about_the_same(variant_.readings.modified_score(sizes_, position, score, reader_), expected)) {
                 return text_of("score_mod", at);
             }
-            if (meaning_.weight &&
-                !about_the_same(variant_.readings.weight_of_score(sizes_, position, score, reader_),
-                                meaning_.weight(score, at))) {
+            if (meaning_.weight && !about_the_same(variant_.readings.weight_of_score(sizes_, position, score, reader_),
+                                                   meaning_.weight(score, at))) {
                 return text_of("weights", at);
             }
         }
-        if (meaning_.weight_factor && !about_the_same(variant_.readings.weight_factor(sizes_, position, reader_),
-                                                      meaning_.weight_factor(at))) {
+        if (meaning_.weight_factor &&
+            !about_the_same(variant_.readings.weight_factor(sizes_, position, reader_), meaning_.weight_factor(at))) {
             return text_of("weight_factor", at);
         }
         return {};
@@ -76,8 +75,9 @@ class readings_check {
 
     /// A row of numbers that only serve this comparison.
     template <class Reading>
-    std::string of_row(const char *what, Reading reading, const std::function<void(row_values &, const place &)> &modify,
-                       const place &at, std::int64_t size) const {
+    std::string of_row(const char *what, Reading reading,
+                       const std::function<void(row_values &, const place &)> &modify, const place &at,
+                       std::int64_t size) const {
         if ((reading != nullptr) != (modify != nullptr)) return std::string(what) + " is in one of both only";
         if (!modify) return {};
         row_values is, should_be;

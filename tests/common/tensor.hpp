@@ -120,8 +120,8 @@ class tensor {
 template <class T, int Rank>
 bool same_bits(const tensor<T, Rank> &a, const tensor<T, Rank> &b) {
     bool same = a.extents() == b.extents();
-    for_each_index<Rank>(
-        a.extents(), [&](const auto &index) { same = same && std::memcmp(&a[index], &b[index], sizeof(T)) == 0; });
+    for_each_index<Rank>(a.extents(),
+                         [&](const auto &index) { same = same && std::memcmp(&a[index], &b[index], sizeof(T)) == 0; });
     return same;
 }
 

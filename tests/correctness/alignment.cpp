@@ -72,12 +72,11 @@ TEST_CASE("sequences of length 0 at any place of a batch") {
         for_each_index<4>(of.key.extents(), [&](const auto &at) {
             if (at[2] >= lengths_of[static_cast<std::size_t>(at[0])]) of.key[at] = of.value[at] = not_a_number;
         });
-        verify(kernels::ragged, of, {length_table.view(), start_table.view()},
-               {.attends =
-                    [&](const pair &at) {
-                        return causal(at) && at.kv < lengths_of[static_cast<std::size_t>(at.batch)];
-                    },
-                .query_start = [&](std::int64_t batch) { return starts[static_cast<std::size_t>(batch)]; }});
+        verify(
+            kernels::ragged, of, {length_table.view(), start_table.view()},
+            {.attends =
+                 [&](const pair &at) { return causal(at) && at.kv < lengths_of[static_cast<std::size_t>(at.batch)]; },
+             .query_start = [&](std::int64_t batch) { return starts[static_cast<std::size_t>(batch)]; }});
         for (std::size_t batch = 0; batch < 4; ++batch) {
             if (lengths_of[batch] != 0) continue;
             const results got = run(kernels::ragged, of, {length_table.view(), start_table.view()},

@@ -48,8 +48,8 @@ inline constexpr auto capped =
     variant(heads = 2_c, head_dim = 8_c, align = top_left, mask = causal, score_mod = softcap(score, 2.0));
 inline constexpr auto sloped =
     variant(heads = 6_c, groups = 2_c, head_dim = 4_c, mask = causal, score_mod = alibi(6_c));
-inline constexpr auto clipped = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = causal,
-                                        score_mod = max(-0.5, min(score, 0.75)));
+inline constexpr auto clipped =
+    variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = causal, score_mod = max(-0.5, min(score, 0.75)));
 inline constexpr auto biased = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, align = top_left,
                                        score_mod = score + input<"bias">(batch, head, q_pos, kv_pos));
 inline constexpr auto sink =

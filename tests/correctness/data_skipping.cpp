@@ -15,9 +15,8 @@ using namespace heed::tests;
 namespace {
 
 semantics same_document(const tensor<std::int32_t, 2> &document) {
-    return {.attends = [&](const pair &at) {
-        return causal(at) && document(at.batch, at.q) == document(at.batch, at.kv);
-    }};
+    return {
+        .attends = [&](const pair &at) { return causal(at) && document(at.batch, at.q) == document(at.batch, at.kv); }};
 }
 
 const std::vector<lengths> causal_lengths{{1, 1}, {1, 300}, {64, 64}, {65, 129}, {200, 200}, {130, 520}, {7, 400, 5}};
@@ -99,7 +98,8 @@ TEST_CASE("documents with any strides, shared by batches, and masked keys that h
         verify(kernels::same_causal, of, {elsewhere.view()}, same_document(document));
     }
     tensor<std::int32_t, 2> shared({3, 200}, {0, 1});
-    for_each_index<2>(shared.extents(), [&](const auto &at) { shared[at] = static_cast<std::int32_t>((at[1] + 20) / 70); });
+    for_each_index<2>(shared.extents(),
+                      [&](const auto &at) { shared[at] = static_cast<std::int32_t>((at[1] + 20) / 70); });
     // All rows stand at 50 and later, so no one sees the first document.
     for_each_index<4>(of.key.extents(), [&](const auto &at) {
         if (at[2] < 50) of.key[at] = of.value[at] = not_a_number;
@@ -190,11 +190,11 @@ TEST_CASE("lookups within lookups: kinds of tokens") {
             random.fill(of_key, 0, 49);
             random.fill(of_query, 0, 49);
             if (in_order) {
-                for_each_index<2>(of_key.extents(), [&](const auto &at) {
-                    of_key[at] = static_cast<std::int32_t>(at[1] / 40 % 50);
-                });
+                for_each_index<2>(of_key.extents(),
+                                  [&](const auto &at) { of_key[at] = static_cast<std::int32_t>(at[1] / 40 % 50); });
             }
-            verify(kernels::kinds, sizes, {kind.view(), of_key.view(), of_query.view()}, {.attends = [&](const pair &at) {
+            verify(kernels::kinds, sizes, {kind.view(), of_key.view(), of_query.view()},
+                   {.attends = [&](const pair &at) {
                        return kind(of_key(at.batch, at.kv)) == kind(of_query(at.batch, at.row));
                    }});
         }

@@ -68,9 +68,8 @@ TEST_CASE("a seed for each batch; the factors have a mean of 1") {
     for_each_index<4>(of.query.extents(), [&](const auto &at) { of.query[at] = 0; });
     for_each_index<4>(of.value.extents(), [&](const auto &at) { of.value[at] = 1; });
     const auto seeds = table<std::int32_t>({5, 6}), same_seeds = table<std::int32_t>({5, 5});
-    verify(kernels::dropped_by_half, of, {seeds.view()}, {.weight_factor = [&](const pair &at) {
-               return uniform(seeds(at.batch), at) < 0.5 ? 0.0 : 2.0;
-           }});
+    verify(kernels::dropped_by_half, of, {seeds.view()},
+           {.weight_factor = [&](const pair &at) { return uniform(seeds(at.batch), at) < 0.5 ? 0.0 : 2.0; }});
     for (const char *isa : isas_of(kernels::dropped_by_half.description())) {
         for (const auto &each : {seeds, same_seeds}) {
             const results got = run(kernels::dropped_by_half, of, {each.view()}, isa, 1);
@@ -84,7 +83,8 @@ TEST_CASE("a seed for each batch; the factors have a mean of 1") {
             }
             // 160000 factors of 0 or 2: the standard deviation of their mean is 0.0025. That of a row is 0.05.
             CHECK(sum / 400 == doctest::Approx(1).epsilon(0.0125));
-            // Neither seeds nor batches share a pattern: the correlation of two rows is 0, its mean over 200 within 0.07.
+            // Neither seeds nor batches share a pattern: the correlation of two rows is 0, its mean over 200 within
+            // 0.07.
             CHECK(std::fabs(products / 200 / (0.05 * 0.05)) < 0.35);
         }
     }

@@ -15,21 +15,21 @@ inline constexpr auto rope_pairs =
     variant(heads = 2_c, head_dim = 6_c, position = rope{.theta = 100.0, .layout = interleaved});
 inline constexpr auto rope_partial =
     variant(heads = 2_c, groups = 1_c, head_dim = 13_c, mask = causal, position = rope{.theta = 1000.0, .dims = 6});
-inline constexpr auto rope_partial_pairs = variant(
-    heads = 2_c, head_dim = 10_c, value_dim = 3_c, mask = causal, position = rope{.layout = interleaved, .dims = 4});
+inline constexpr auto rope_partial_pairs = variant(heads = 2_c, head_dim = 10_c, value_dim = 3_c, mask = causal,
+                                                   position = rope{.layout = interleaved, .dims = 4});
 inline constexpr auto rope_linear =
     variant(heads = 1_c, head_dim = 16_c, position = rope{.scaling = linear_scaling(4.0)});
 inline constexpr auto rope_ntk = variant(heads = 1_c, head_dim = 16_c, position = rope{.scaling = ntk_scaling(8.0)});
 inline constexpr auto rope_yarn =
     variant(heads = 1_c, head_dim = 32_c, position = rope{.scaling = yarn_scaling(16.0, 512.0)});
-inline constexpr auto rope_llama3 = variant(heads = 1_c, head_dim = 32_c,
-                                            position = rope{.theta = 500'000.0, .scaling = llama3_scaling()});
-inline constexpr auto rope_far = variant(heads = 2_c, groups = 1_c, head_dim = 16_c, position = rope{},
-                                         query_start = input<"start", i32>[batch]);
+inline constexpr auto rope_llama3 =
+    variant(heads = 1_c, head_dim = 32_c, position = rope{.theta = 500'000.0, .scaling = llama3_scaling()});
+inline constexpr auto rope_far =
+    variant(heads = 2_c, groups = 1_c, head_dim = 16_c, position = rope{}, query_start = input<"start", i32>[batch]);
 inline constexpr auto rope_by_table =
     variant(heads = 2_c, groups = 1_c, head_dim = 6_c, mask = causal, position = rope_angles(input<"angles">));
-inline constexpr auto rope_by_table_pairs = variant(heads = 2_c, head_dim = 4_c, align = top_left,
-                                                    position = rope_angles(input<"angles">, interleaved));
+inline constexpr auto rope_by_table_pairs =
+    variant(heads = 2_c, head_dim = 4_c, align = top_left, position = rope_angles(input<"angles">, interleaved));
 
 // Modifications of rows.
 inline constexpr auto query_changed =
@@ -57,7 +57,8 @@ inline constexpr auto rms_normed =
             query_mod = rms_norm(query) * input<"query_norm">[dim], key_mod = rms_norm(key) * input<"key_norm">[dim]);
 // Their means are nested, and the rotation asks for them at two elements.
 inline constexpr auto layer_normed =
-    variant(heads = 2_c, head_dim = 8_c, position = rope{}, query_mod = layer_norm(query) * input<"query_gain">[dim] + input<"query_bias">[dim],
+    variant(heads = 2_c, head_dim = 8_c, position = rope{},
+            query_mod = layer_norm(query) * input<"query_gain">[dim] + input<"query_bias">[dim],
             key_mod = layer_norm(key) * input<"key_gain">[dim] + input<"key_bias">[dim]);
 inline constexpr auto unit_normed =
     variant(heads = 2_c, groups = 1_c, head_dim = 9_c, scale = 1.0, query_mod = unit_norm(query, 9_c),
@@ -67,8 +68,8 @@ inline constexpr auto unit_normed =
 inline constexpr auto sigmoids = variant(heads = 2_c, head_dim = 8_c, mask = causal, weights = sigmoid);
 inline constexpr auto sigmoids_shifted = variant(heads = 4_c, groups = 2_c, head_dim = 4_c, value_dim = 3_c,
                                                  score_mod = score - log(kv_len), weights = sigmoid);
-inline constexpr auto squared_relus = variant(heads = 2_c, groups = 1_c, head_dim = 4_c,
-                                              mask = causal && sliding_window(20_c), weights = relu_squared);
+inline constexpr auto squared_relus =
+    variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = causal && sliding_window(20_c), weights = relu_squared);
 inline constexpr auto off_by_one =
     variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = causal, weights = softmax1);
 inline constexpr auto own_weights =

@@ -65,11 +65,13 @@ TEST_CASE("query_mod: by head and dim, by batch and position, by row") {
         verify(kernels::query_changed, sizes, {gain.view(), shift.view(), step.view()},
                {.attends = causal,
                 .query_start = [](std::int64_t) { return 0; },
-                .modify_query = [&](row_values &row, const place &at) {
-                    for (std::size_t d = 0; d < row.size(); ++d) {
-                        row[d] = row[d] * double{gain(at.head, d)} + double{shift(at.batch, at.position)} - step(at.row);
-                    }
-                }});
+                .modify_query =
+                    [&](row_values &row, const place &at) {
+                        for (std::size_t d = 0; d < row.size(); ++d) {
+                            row[d] =
+                                row[d] * double{gain(at.head, d)} + double{shift(at.batch, at.position)} - step(at.row);
+                        }
+                    }});
     }
 }
 
@@ -91,11 +93,12 @@ TEST_CASE("value_mod: by group, by batch, position and dim; value_dim is not hea
         tensor<std::int32_t, 3> shift({sizes.batch, sizes.kv_len, 7});
         filler(25).fill(shift, -3, 3);
         const semantics meaning{.attends = [](const pair &at) { return at.kv % 7 != 3; },
-                                .modify_value = [&](row_values &row, const place &at) {
-                                    for (std::size_t d = 0; d < row.size(); ++d) {
-                                        row[d] = row[d] * double{gain(at.head)} + shift(at.batch, at.position, d);
-                                    }
-                                }};
+                                .modify_value =
+                                    [&](row_values &row, const place &at) {
+                                        for (std::size_t d = 0; d < row.size(); ++d) {
+                                            row[d] = row[d] * double{gain(at.head)} + shift(at.batch, at.position, d);
+                                        }
+                                    }};
         verify(kernels::value_changed, sizes, {gain.view(), shift.view()}, meaning);
         // What no row sees may still hold anything.
         problem poisoned(kernels::value_changed.description(), sizes);
@@ -154,7 +157,8 @@ TEST_CASE("other elements of the row, and its mean") {
                             .modify_key =
                                 [](row_values &row, const place &) {
                                     const row_values old = row;
-                                    for (std::size_t d = 0; d < 5; ++d) row[d] = d < 2 ? old[d + 1] : old[d - 2] * old[d];
+                                    for (std::size_t d = 0; d < 5; ++d)
+                                        row[d] = d < 2 ? old[d + 1] : old[d - 2] * old[d];
                                 },
                             .modify_value =
                                 [](row_values &row, const place &) {
@@ -238,7 +242,8 @@ TEST_CASE("QK-norm by mean and variance of rows far from 0") {
     };
     const reference expected = attention(of, {.modify_query = normed, .modify_key = normed});
     for (const char *isa : isas_of(kernels::layer_normed.description())) {
-        const results got = run(kernels::layer_normed, of, {ones.view(), zeros.view(), ones.view(), zeros.view()}, isa, 1);
+        const results got =
+            run(kernels::layer_normed, of, {ones.view(), zeros.view(), ones.view(), zeros.view()}, isa, 1);
         // Single precision leaves five digits of elements around 100 after the mean is taken away.
         const difference output = compare(got.output, expected.output, 1e-30);
         CHECK_MESSAGE(output.largest <= 1e-4, output.where);

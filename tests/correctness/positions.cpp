@@ -166,9 +166,7 @@ TEST_CASE("queries at position 100000 and beyond") {
     }
 }
 
-TEST_CASE("keys at position 100000") {
-    verify(kernels::rope_half, {2, 100001, 1}, causal_with_rope(plain(10000, 8)));
-}
+TEST_CASE("keys at position 100000") { verify(kernels::rope_half, {2, 100001, 1}, causal_with_rope(plain(10000, 8))); }
 
 TEST_CASE("angles from a table: a row for each position") {
     for (const layout how : {layout::half_split, layout::interleaved}) {

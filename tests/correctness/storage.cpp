@@ -132,8 +132,8 @@ void verify_stored(const heed::attention_kernel<Inputs> &kernel, problem of, con
 
 /// For every combination of types that there are kernels for.
 template <class Inputs>
-void verify_all_types(const heed::attention_kernel<Inputs> &kernel, const problem &of, const inputs_or_none<Inputs> &inputs,
-                      const semantics &meaning) {
+void verify_all_types(const heed::attention_kernel<Inputs> &kernel, const problem &of,
+                      const inputs_or_none<Inputs> &inputs, const semantics &meaning) {
     verify_stored<float16, float16, float16, float16>(kernel, of, inputs, meaning);
     verify_stored<bfloat16, bfloat16, bfloat16, bfloat16>(kernel, of, inputs, meaning);
     verify_stored<float, float16, float16, float>(kernel, of, inputs, meaning);
@@ -180,7 +180,8 @@ TEST_CASE_TEMPLATE("floats become the nearest two-byte number, of two nearest th
         rounds_to(below, bits);
         // Where the next one is infinity, rounding goes on as if numbers did.
         const bool is_last = bits + 1 == infinity_bits<T>;
-        const double next = is_last ? 2 * double{below} - value_of(from_bits<T>(bits - 1)) : value_of(from_bits<T>(bits + 1));
+        const double next =
+            is_last ? 2 * double{below} - value_of(from_bits<T>(bits - 1)) : value_of(from_bits<T>(bits + 1));
         const auto middle = static_cast<float>((double{below} + next) / 2);
         rounds_to(middle, bits + (bits & 1));
         rounds_to(std::nextafter(middle, 0.0f), bits);
@@ -335,7 +336,8 @@ TEST_CASE_TEMPLATE("two-byte tensors anywhere in memory, and one for all", T, fl
             return output;
         };
         const auto dense = result(query, key, value, row_major<4>(query.extents()));
-        // Length before heads with odd gaps, so that rows start at any multiple of two bytes; from the last to the first.
+        // Length before heads with odd gaps, so that rows start at any multiple of two bytes; from the last to the
+        // first.
         for (const index_list<4> &strides :
              {index_list<4>{711, 5, 10, 1}, {-1000, 400, 5, 1}, {5, 1400, -9, 1}, {0, 0, 4, 1}, {0, 4, 0, 1}}) {
             CAPTURE(strides[2]);
@@ -348,15 +350,15 @@ TEST_CASE_TEMPLATE("two-byte tensors anywhere in memory, and one for all", T, fl
             CHECK(same_bits(got, result(q.with_strides(plain), k.with_strides(plain), v.with_strides(plain), plain)));
         }
         const tensor<T, 4> copy = query, other_copy = query;
-        CHECK(same_bits(result(query, query, query, dense.strides()), result(query, copy, other_copy, dense.strides())));
+        CHECK(
+            same_bits(result(query, query, query, dense.strides()), result(query, copy, other_copy, dense.strides())));
     }
 }
 
 TEST_CASE("types that no kernel was compiled for are refused") {
     tensor<float, 4> query({1, 2, 1, 4}), output({1, 2, 1, 4});
     tensor<float16, 4> key({1, 2, 1, 4}), value({1, 2, 1, 4});
-    CHECK_THROWS_AS(kernels::stored_holes(query.view(), query.view(), query.view(), output.view()),
-                    heed::error);
+    CHECK_THROWS_AS(kernels::stored_holes(query.view(), query.view(), query.view(), output.view()), heed::error);
     tensor<float16, 4> short_output({1, 2, 1, 4}), fresh({1, 2, 1, 4});
     CHECK_THROWS_AS(kernels::stored_holes(query.view(), key.view(), value.view(), short_output.view()), heed::error);
     CHECK(same_bits(short_output, fresh));

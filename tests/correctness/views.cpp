@@ -169,8 +169,11 @@ TEST_CASE("strides far beyond 2^31 bytes, over batches, heads or rows") {
     constexpr std::int64_t far = (std::int64_t{1} << 31) + 24;
     for (const char *isa : isas_of(kernels::dense.description())) {
         const results expected = run(kernels::dense, of, {}, isa, 1);
-        for (const index_list<4> &strides : {index_list<4>{far, 100, 8, 1}, {100, far, 8, 1}, {200, 100, far, 1},
-                                             {-far, 3 * far, 8, 1}, {8, 16, -far, 1}}) {
+        for (const index_list<4> &strides : {index_list<4>{far, 100, 8, 1},
+                                             {100, far, 8, 1},
+                                             {200, 100, far, 1},
+                                             {-far, 3 * far, 8, 1},
+                                             {8, 16, -far, 1}}) {
             CAPTURE(strides[0]);
             CAPTURE(strides[1]);
             CAPTURE(strides[2]);

@@ -32,10 +32,10 @@ TEST_CASE("sigmoid: every key weighs for itself, nothing is divided") {
 
 TEST_CASE("sigmoid of scores minus the logarithm of kv_len") {
     for (const lengths &sizes : {lengths{1, 1}, {65, 130}, {130, 257}, {257, 20}}) {
-        verify(kernels::sigmoids_shifted, sizes,
-               {.modify = [&](double score,
-                              const pair &) { return score - std::log(static_cast<double>(sizes.kv_len)); },
-                .weight = sigmoid});
+        verify(
+            kernels::sigmoids_shifted, sizes,
+            {.modify = [&](double score, const pair &) { return score - std::log(static_cast<double>(sizes.kv_len)); },
+             .weight = sigmoid});
     }
 }
 
@@ -109,7 +109,10 @@ TEST_CASE("NaN in a score becomes a NaN of its row, in a value of the rows that 
     relu.query(0, 1, 30, 2) = not_a_number;
     verify(kernels::squared_relus, relu,
            {.attends = [](const pair &at) { return causal(at) && in_window(at, 20); },
-            .weight = [](double score, const pair &) { return std::isnan(score) ? score : score > 0 ? score * score : 0; }});
+            .weight = [](double score,
+                         const pair &) { return std::isnan(score) ? score
+                                                : score > 0       ? score * score
+                                                                  : 0; }});
 }
 
 TEST_CASE("rows without keys give 0") {

@@ -12,13 +12,13 @@ using namespace heed;
 // Along the sequence.
 inline constexpr auto dilated = variant(heads = 1_c, head_dim = 4_c, mask = causal && dilated_window(5_c, 3_c),
                                         score_mod = temperature(score, 2.5));
-inline constexpr auto near = variant(heads = 2_c, head_dim = 4_c, mask = neighbourhood(17_c),
-                                     score_mod = scaled_by_head(score, input<"gain">));
+inline constexpr auto near =
+    variant(heads = 2_c, head_dim = 4_c, mask = neighbourhood(17_c), score_mod = scaled_by_head(score, input<"gain">));
 inline constexpr auto with_prefix =
     variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = prefix_lm(input<"prefix", i32>[batch]),
             score_mod = scaled_by_log_length(score, input<"s">[head]));
-inline constexpr auto every_fifth = variant(heads = 1_c, head_dim = 4_c, mask = strided(5_c),
-                                            score_mod = scaled_by_log_position(score, 16_c, 0.5));
+inline constexpr auto every_fifth =
+    variant(heads = 1_c, head_dim = 4_c, mask = strided(5_c), score_mod = scaled_by_log_position(score, 16_c, 0.5));
 inline constexpr auto sparse_by_stride =
     variant(heads = 2_c, head_dim = 4_c, mask = sparse_strided(7_c),
             score_mod = score + kerple_log_bias(input<"r1">[head], input<"r2">[head]));
@@ -27,17 +27,16 @@ inline constexpr auto ends_of_blocks = variant(heads = 3_c, groups = 1_c, head_d
 inline constexpr auto sparse_by_blocks =
     variant(heads = 2_c, groups = 1_c, head_dim = 4_c, scale = 1.0, mask = sparse_fixed(16_c, 3_c),
             score_mod = score + t5_bias(t5_causal_bucket(), input<"table">));
-inline constexpr auto in_blocks =
-    variant(heads = 2_c, groups = 1_c, head_dim = 4_c, scale = 1.0, mask = blocks(150_c),
-            score_mod = score + t5_bias(t5_bidirectional_bucket(), input<"table">));
+inline constexpr auto in_blocks = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, scale = 1.0, mask = blocks(150_c),
+                                          score_mod = score + t5_bias(t5_bidirectional_bucket(), input<"table">));
 inline constexpr auto near_blocks = variant(heads = 2_c, head_dim = 4_c, mask = neighbouring_blocks(16_c, 1_c),
                                             score_mod = score + clipped_bias(9_c, input<"table">));
 
 // By tables.
 inline constexpr auto listed_blocks =
     variant(heads = 2_c, head_dim = 4_c, mask = random_blocks(16_c, 3_c, input<"listed", i32>, head));
-inline constexpr auto marked = variant(heads = 2_c, groups = 1_c, head_dim = 4_c,
-                                       mask = marked_blocks(16_c, input<"layout", i32>, batch));
+inline constexpr auto marked =
+    variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = marked_blocks(16_c, input<"layout", i32>, batch));
 inline constexpr auto same_causal =
     variant(heads = 2_c, groups = 1_c, head_dim = 4_c, mask = causal && same(input<"document", i32>));
 inline constexpr auto keys_marked = variant(heads = 1_c, head_dim = 4_c, mask = marked_keys(input<"seen", i32>));
@@ -65,17 +64,15 @@ inline constexpr auto one_window =
     variant(heads = 2_c, head_dim = 4_c, score_mod = score + swin_bias(5_c, 6_c, input<"table">));
 
 // Tables that tell which tiles to skip.
-inline constexpr auto same_real =
-    variant(heads = 2_c, groups = 1_c, head_dim = 4_c, align = top_left,
-            mask = input<"label">(batch, q_pos) == input<"label">(batch, kv_pos));
+inline constexpr auto same_real = variant(heads = 2_c, groups = 1_c, head_dim = 4_c, align = top_left,
+                                          mask = input<"label">(batch, q_pos) == input<"label">(batch, kv_pos));
 inline constexpr auto earlier =
     variant(heads = 1_c, head_dim = 4_c, mask = input<"time">(batch, kv_pos) <= input<"now">(batch, q_row));
-inline constexpr auto reach_by_row =
-    variant(heads = 4_c, groups = 2_c, head_dim = 4_c,
-            mask = kv_pos >= input<"first", i32>(batch, head, q_row) && kv_pos < input<"last", i32>(batch, head, q_row));
-inline constexpr auto kinds = variant(
-    heads = 1_c, head_dim = 4_c,
-    mask = input<"kind", i32>[input<"key_token", i32>(batch, kv_pos)] ==
-           input<"kind", i32>[input<"query_token", i32>(batch, q_row)]);
+inline constexpr auto reach_by_row = variant(
+    heads = 4_c, groups = 2_c, head_dim = 4_c,
+    mask = kv_pos >= input<"first", i32>(batch, head, q_row) && kv_pos < input<"last", i32>(batch, head, q_row));
+inline constexpr auto kinds = variant(heads = 1_c, head_dim = 4_c,
+                                      mask = input<"kind", i32>[input<"key_token", i32>(batch, kv_pos)] ==
+                                             input<"kind", i32>[input<"query_token", i32>(batch, q_row)]);
 
 }  // namespace kernels

@@ -93,15 +93,14 @@ TEST_CASE("prefix_lm: the prefix sees itself, the rest is causal; scores grow wi
     const auto prefix = table(prefixes);
     const auto s = table<float>({0.5f, 1.5f});
     for (const lengths &sizes : some_lengths) {
-        verify(kernels::with_prefix, sizes, {prefix.view(), s.view()},
-               {.attends =
-                    [&](const pair &at) {
-                        return at.kv < prefixes[static_cast<std::size_t>(at.batch)] || at.kv <= at.q;
-                    },
-                .modify =
-                    [&](double score, const pair &at) {
-                        return score * double{s(at.head)} * std::log(static_cast<double>(at.q + 1));
-                    }});
+        verify(
+            kernels::with_prefix, sizes, {prefix.view(), s.view()},
+            {.attends =
+                 [&](const pair &at) { return at.kv < prefixes[static_cast<std::size_t>(at.batch)] || at.kv <= at.q; },
+             .modify =
+                 [&](double score, const pair &at) {
+                     return score * double{s(at.head)} * std::log(static_cast<double>(at.q + 1));
+                 }});
     }
 }
 
@@ -138,10 +137,8 @@ TEST_CASE("block_ends: the last keys of each block; a cap, then ALiBi") {
     for (const lengths &sizes : some_lengths) {
         verify(kernels::ends_of_blocks, sizes,
                {.attends = [](const pair &at) { return at.kv % 16 == 13 || at.kv % 16 == 14 || at.kv % 16 == 15; },
-                .modify =
-                    [](double score, const pair &at) {
-                        return soft_cap(score, 5) - alibi_slope(at.head, 3) * distance(at);
-                    }});
+                .modify = [](double score,
+                             const pair &at) { return soft_cap(score, 5) - alibi_slope(at.head, 3) * distance(at); }});
     }
 }
 
@@ -208,9 +205,8 @@ TEST_CASE("marked_blocks: any layout of blocks") {
         const std::int64_t blocks = (sizes.kv_len + 15) / 16;
         tensor<std::int32_t, 3> layout({sizes.batch, blocks, blocks});
         filler(64).fill(layout, -1, 1);
-        verify(kernels::marked, sizes, {layout.view()}, {.attends = [&](const pair &at) {
-                   return layout(at.batch, at.q / 16, at.kv / 16) != 0;
-               }});
+        verify(kernels::marked, sizes, {layout.view()},
+               {.attends = [&](const pair &at) { return layout(at.batch, at.q / 16, at.kv / 16) != 0; }});
     }
 }
 
@@ -225,9 +221,8 @@ TEST_CASE("marked_keys: those that a table marks") {
 
 TEST_CASE("global_tokens: they see all and all see them, the first ones or marked ones") {
     for (const lengths &sizes : some_lengths) {
-        verify(kernels::first_are_global, sizes, {.attends = [](const pair &at) {
-                   return within(at.q, at.kv, 8) || at.q < 3 || at.kv < 3;
-               }});
+        verify(kernels::first_are_global, sizes,
+               {.attends = [](const pair &at) { return within(at.q, at.kv, 8) || at.q < 3 || at.kv < 3; }});
         tensor<std::int32_t, 2> global({sizes.batch, sizes.kv_len});
         for_each_index<2>(global.extents(), [&](const auto &at) { global[at] = at[1] % 60 == 7 * at[0] ? 1 : 0; });
         verify(kernels::some_are_global, sizes, {global.view()}, {.attends = [&](const pair &at) {

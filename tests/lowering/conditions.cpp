@@ -58,13 +58,13 @@ tile_results compute(const generators::variant_source &source, const tile_sample
     const generators::input_lookup look_up = inputs.expressions(source);
     const auto tile_of = [&](bool one_head) {
         generators::tile_values tile{.q_pos = {at(q_lowest), at(q_highest)},
-                                       .kv_pos = {at(kv_lowest), at(kv_highest)},
-                                       .head = {at(head_lowest), one_head ? at(head_lowest) : at(head_highest)},
-                                       .one_head = one_head,
-                                       .batch = at(batch_number),
-                                       .q_len = at(q_length),
-                                       .kv_len = at(kv_length),
-                                       .q_row = {at(q_lowest), at(q_highest)}};
+                                     .kv_pos = {at(kv_lowest), at(kv_highest)},
+                                     .head = {at(head_lowest), one_head ? at(head_lowest) : at(head_highest)},
+                                     .one_head = one_head,
+                                     .batch = at(batch_number),
+                                     .q_len = at(q_length),
+                                     .kv_len = at(kv_length),
+                                     .q_row = {at(q_lowest), at(q_highest)}};
         tile.range_of = [tile, sample, &look_up](const generators::range_table &table) {
             return range_of(table, tile, sample, look_up);
         };

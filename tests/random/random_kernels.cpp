@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The property that all of Heed comes down to: whatever mask and score a variant declares, its kernel computes softmax
-// attention with them. The meaning comes from interpreter.hpp, pair by pair; tiles, ranges and tables have no part in it.
-#include <closeness.hpp>
+// attention with them. The meaning comes from interpreter.hpp, pair by pair; tiles, ranges and tables have no part in
+// it.
 #include <doctest/doctest.h>
+#include <closeness.hpp>
 #include <heed/isa.hpp>
 #include <heed/untyped_call.hpp>
 #include <random.hpp>
@@ -94,8 +95,7 @@ bool check(const heed::variant_description &variant, const meaning_of_variant &m
     };
     const semantics meaning{
         .attends = [&](const pair &at) { return std::get<bool>(meant.mask.at(place_of(at, 0))); },
-        .modify = [&](double score,
-                      const pair &at) { return std::get<double>(meant.score.at(place_of(at, score))); },
+        .modify = [&](double score, const pair &at) { return std::get<double>(meant.score.at(place_of(at, score))); },
         .query_start = [](std::int64_t) { return 0; }};
     const reference expected = attention(of, meaning);
 

@@ -15,7 +15,8 @@ namespace draws = heed::tests::random_expressions;
 /// score / 2 and a bias of at most 3, so that no score is so large that a rounding of it matters.
 template <std::uint64_t Seed, class Builder>
 constexpr auto random_score(Builder build) {
-    const auto bias = build.make(draws::tangent, build.make(draws::times, draws::real<draws::of(Seed, 1), 2>(build), build.literal(0.125)));
+    const auto bias = build.make(
+        draws::tangent, build.make(draws::times, draws::real<draws::of(Seed, 1), 2>(build), build.literal(0.125)));
     return build.make(draws::plus, build.make(draws::times, build.leaf(score), build.literal(0.5)),
                       build.make(draws::times, bias, build.literal(3.0)));
 }

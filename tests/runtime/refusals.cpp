@@ -191,14 +191,16 @@ TEST_CASE("strides") {
     SUBCASE("the output repeats elements") {
         p.output = {p.o.data(), {2, 16, 3, 3}, {0, 9, 3, 1}};
         CHECK(refusal(p) ==
-              "local_capped: output has elements that may share memory: a dimension of extent 2 has stride 0, inside the 1 "
+              "local_capped: output has elements that may share memory: a dimension of extent 2 has stride 0, inside "
+              "the 1 "
               "elements that the smaller strides reach. It is written in parallel, so every element needs a place of "
               "its own. Extents (2, 16, 3, 3), strides (0, 9, 3, 1)");
     }
     SUBCASE("the output overlaps itself") {
         p.output = {p.o.data(), {2, 16, 3, 3}, {144, 9, 2, 1}};
         CHECK(refusal(p) ==
-              "local_capped: output has elements that may share memory: a dimension of extent 3 has stride 2, inside the 3 "
+              "local_capped: output has elements that may share memory: a dimension of extent 3 has stride 2, inside "
+              "the 3 "
               "elements that the smaller strides reach. It is written in parallel, so every element needs a place of "
               "its own. Extents (2, 16, 3, 3), strides (144, 9, 2, 1)");
     }
@@ -354,8 +356,9 @@ TEST_CASE("what only the untyped call can get wrong") {
         call.pass = "weights";
         const heed::status status = heed::try_run(call);
         CHECK(status.code() == heed::status_code::unsupported);
-        CHECK(status.message() == "local_capped: the library has no kernel for the pass \"weights\". Fix: add it to PASSES "
-                                  "of heed_add_kernels.");
+        CHECK(status.message() ==
+              "local_capped: the library has no kernel for the pass \"weights\". Fix: add it to PASSES "
+              "of heed_add_kernels.");
         CHECK(p.nothing_written());
     }
     SUBCASE("storage types that the library lacks") {
@@ -372,7 +375,8 @@ TEST_CASE("what only the untyped call can get wrong") {
         auto wrong = list;
         wrong[0].extents = nothing;
         call.inputs = wrong.data();
-        CHECK(refused() == "local_capped: input 'sinks' is empty in dimension 0, but a call with batch = 2, q_len = 3, "
-                           "kv_len = 5 reads it. Fix: pass a table with elements");
+        CHECK(refused() ==
+              "local_capped: input 'sinks' is empty in dimension 0, but a call with batch = 2, q_len = 3, "
+              "kv_len = 5 reads it. Fix: pass a table with elements");
     }
 }

@@ -22,9 +22,7 @@ struct tokens {
             for (std::int64_t d = 0; d < dim; ++d) at(row, d) = static_cast<float>(row) * 0.25f - static_cast<float>(d);
         }
     }
-    float &at(std::int64_t row, std::int64_t d) {
-        return memory[static_cast<std::size_t>(row * (dim + padding) + d)];
-    }
+    float &at(std::int64_t row, std::int64_t d) { return memory[static_cast<std::size_t>(row * (dim + padding) + d)]; }
     heed::view<float, 3> view() {
         return {memory.data(), {batch, length, dim}, {length * (dim + padding), dim + padding, 1}};
     }
@@ -77,14 +75,19 @@ TEST_CASE("what does not fit is refused and nothing is written") {
     tokens in, out;
     const tokens untouched;
     std::vector<float> table(9 * dim);
-    CHECK(message_of([&] { heed::add_learned_positions(in.view(), {table.data(), {4, dim}}, out.view()); }) ==
+    CHECK(message_of([&] {
+              heed::add_learned_positions(in.view(), {table.data(), {4, dim}}, out.view());
+          }) ==
           "heed::add_learned_positions: the table has 4 positions, the call reads 0 to 4. Fix: pass a longer table or "
           "fewer tokens");
-    CHECK(message_of([&] { heed::add_learned_positions(in.view(), {table.data(), {9, dim}}, out.view(), -1); }) ==
+    CHECK(message_of([&] {
+              heed::add_learned_positions(in.view(), {table.data(), {9, dim}}, out.view(), -1);
+          }) ==
           "heed::add_learned_positions: the table has 9 positions, the call reads -1 to 3. Fix: pass a longer table or "
           "fewer tokens");
-    CHECK(message_of([&] { heed::add_learned_positions(in.view(), {table.data(), {9, dim - 1}}, out.view()); }) ==
-          "heed::add_learned_positions: tokens have dim 7, the table has dim 6: they must agree");
+    CHECK(message_of([&] {
+              heed::add_learned_positions(in.view(), {table.data(), {9, dim - 1}}, out.view());
+          }) == "heed::add_learned_positions: tokens have dim 7, the table has dim 6: they must agree");
     CHECK(message_of([&] {
               heed::add_sinusoidal_positions(in.view(), {out.memory.data(), {batch, length + 1, dim}});
           }) == "heed::add_sinusoidal_positions: tokens have length 5, output has length 6: they must agree");

@@ -89,10 +89,10 @@ double slope(whole head, whole heads) {
 
 using rule = any_value (*)(const tree &, const pair_place &);
 
-#define HEED_RULE(expression)                            \
+#define HEED_RULE(expression)                                 \
     [](const tree &node, const pair_place &at) -> any_value { \
-        [[maybe_unused]] const operands of{node, at};    \
-        return expression;                               \
+        [[maybe_unused]] const operands of{node, at};         \
+        return expression;                                    \
     }
 #define HEED_COMPARISON(symbol) HEED_RULE(of.combine([](auto a, auto b) -> any_value { return a symbol b; }))
 #define HEED_FUNCTION(name) HEED_RULE(std::name(real(of[0])))
@@ -315,7 +315,8 @@ double element(std::string_view table, std::initializer_list<std::int64_t> indic
     return drawn < 3 ? infinity : drawn < 6 ? -infinity : std::numeric_limits<double>::quiet_NaN();
 }
 
-tree::tree(any_value literal) : rule_([](const tree &of, const pair_place &) { return of.literal(); }), literal_(literal) {}
+tree::tree(any_value literal)
+    : rule_([](const tree &of, const pair_place &) { return of.literal(); }), literal_(literal) {}
 
 tree::tree(const std::string &name, std::vector<tree> operands)
     : rule_(rule_of(name)), literal_(false), operands_(std::move(operands)) {}

@@ -33,7 +33,8 @@ TEST_CASE("rows print as they are written") {
 }
 
 TEST_CASE("what is computed once for each position prints as if it were not") {
-    CHECK(formula(tabulate<4>(cos(input<"angles">(kv_pos, dim)), dim % 4)) == "cos(input<\"angles\">(kv_pos, dim % 4))");
+    CHECK(formula(tabulate<4>(cos(input<"angles">(kv_pos, dim)), dim % 4)) ==
+          "cos(input<\"angles\">(kv_pos, dim % 4))");
     CHECK(formula(tabulate<4>(sin(score * dim), dim + 1)) == "sin(score * (dim + 1))");
 }
 

@@ -128,11 +128,11 @@ void check_truth(const random_expression &expression, int &decided) {
             all = all && holds;
         });
         const pair_place corner{.q_pos = tile.q.lowest,
-                           .kv_pos = tile.kv.lowest,
-                           .head = tile.head.lowest,
-                           .batch = tile.batch,
-                           .q_len = tile.q_len,
-                           .kv_len = tile.kv_len};
+                                .kv_pos = tile.kv.lowest,
+                                .head = tile.head.lowest,
+                                .batch = tile.batch,
+                                .q_len = tile.q_len,
+                                .kv_len = tile.kv_len};
         INFO(which, "\nfrom ", text_of(corner), " to q_pos ", tile.q.highest, ", kv_pos ", tile.kv.highest, ", head ",
              tile.head.highest);
         REQUIRE((known.may || !any));

@@ -382,12 +382,13 @@ std::optional<known_range> as_known_range(const T &range) {
 template <class Draw, std::uint64_t Seed, bool WithRange>
 random_expression make() {
     static constexpr auto expression = Draw::template from<Seed>(compiled{});
-    random_expression result{Seed,
-                             Draw::template from<Seed>(interpreted{}),
-                             formula(expression),
-                             [](const pair_place &where) { return any_value(evaluate(expression, environment_at(where))); },
-                             {},
-                             {}};
+    random_expression result{
+        Seed,
+        Draw::template from<Seed>(interpreted{}),
+        formula(expression),
+        [](const pair_place &where) { return any_value(evaluate(expression, environment_at(where))); },
+        {},
+        {}};
     if constexpr (expression.kind == value_kind::boolean) {
         result.truth_within = [](const pair_tile &tile) { return truth_within(expression, tile, tables{}); };
     } else if constexpr (WithRange) {

@@ -51,18 +51,20 @@ TEST_CASE("the place of a row, and inputs") {
         ((number = 10 * number + static_cast<double>(indices)), ...);
         return number;
     };
-    check_close(modified_row(placed.output_stages(), {.batch = 1, .head = 2, .q_row = 3}, {1, 2}, read), {1230, 2 * 1231});
+    check_close(modified_row(placed.output_stages(), {.batch = 1, .head = 2, .q_row = 3}, {1, 2}, read),
+                {1230, 2 * 1231});
 }
 
 TEST_CASE("rope comes after query_mod, and turns pairs") {
-    constexpr auto turned = variant(heads = 1_c, head_dim = 4_c, position = rope{.theta = 100.0}, query_mod = query * 2.0);
+    constexpr auto turned =
+        variant(heads = 1_c, head_dim = 4_c, position = rope{.theta = 100.0}, query_mod = query * 2.0);
     const double fast = 3, slow = 0.3;  // angles at position 3: 100^0 and 100^(-1/2)
     check_close(modified_row(turned.query_stages(), {.q_pos = 3}, {1, 0, 0, 1}),
                 {2 * std::cos(fast), -2 * std::sin(slow), 2 * std::sin(fast), 2 * std::cos(slow)});
     check_close(modified_row(turned.key_stages(), {.kv_pos = 3}, {1, 0, 0, 1}),
                 {std::cos(fast), -std::sin(slow), std::sin(fast), std::cos(slow)});
-    constexpr auto neighbours = variant(heads = 1_c, head_dim = 5_c,
-                                        position = rope{.theta = 100.0, .layout = interleaved, .dims = 4});
+    constexpr auto neighbours =
+        variant(heads = 1_c, head_dim = 5_c, position = rope{.theta = 100.0, .layout = interleaved, .dims = 4});
     check_close(modified_row(neighbours.query_stages(), {.q_pos = 3}, {1, 0, 0, 1, 7}),
                 {std::cos(fast), std::sin(fast), -std::sin(slow), std::cos(slow), 7});
 }

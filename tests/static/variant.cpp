@@ -80,11 +80,10 @@ static_assert(default_scale<128> == 0.08838834764831845 && default_scale<32> == 
 static_assert(default_scale<80> == 0.11180339887498948 && default_scale<2> == 0.7071067811865476);
 
 // Inputs of modifications, positions and weights come after the others.
-constexpr auto all_hooks =
-    variant(heads = 2_c, head_dim = 8_c, output_mod = output * input<"g">(head, dim), value_mod = value * input<"f">[dim],
-            key_mod = key * input<"e">[kv_pos], query_mod = query * input<"d">[q_row],
-            position = rope_angles(input<"angles">), weight_factor = input<"c">[kv_pos],
-            weights = score * input<"b">(), mask = input<"a", i32>[kv_pos] > 0);
+constexpr auto all_hooks = variant(
+    heads = 2_c, head_dim = 8_c, output_mod = output * input<"g">(head, dim), value_mod = value * input<"f">[dim],
+    key_mod = key * input<"e">[kv_pos], query_mod = query * input<"d">[q_row], position = rope_angles(input<"angles">),
+    weight_factor = input<"c">[kv_pos], weights = score * input<"b">(), mask = input<"a", i32>[kv_pos] > 0);
 using all_hooks_type = std::remove_cvref_t<decltype(all_hooks)>;
 static_assert(all_hooks_type::inputs.size() == 8);
 static_assert(all_hooks_type::inputs[0].name == "a" && all_hooks_type::inputs[1].name == "b" &&

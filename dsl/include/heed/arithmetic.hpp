@@ -12,9 +12,9 @@
 //     }
 //
 // floor_divide, floor_modulo and to_real must be given; for ranges is_finite and constant_like too. The others default
-// to the functions abs, min, max, select, exp, log, sqrt, tanh, cos, sin and floor of the type's own namespace; overload those
-// that differ (Halide's abs of an int32 is a uint32). They have other names here (minimum for min) because a `min` of
-// another library that takes any number of arguments would take the tag for one of them.
+// to the functions abs, min, max, select, exp, log, sqrt, tanh, cos, sin and floor of the type's own namespace;
+// overload those that differ (Halide's abs of an int32 is a uint32). They have other names here (minimum for min)
+// because a `min` of another library that takes any number of arguments would take the tag for one of them.
 #pragma once
 
 #include <heed/detail/philox.hpp>

@@ -105,13 +105,14 @@ constexpr double modified_score(const attention_variant<Settings...> &variant, c
 /// The weight of a score where `weights` is a formula.
 template <class... Settings, class Read = no_inputs>
 constexpr double weight_of_score(const attention_variant<Settings...> &variant, const token_pair &pair, double score,
-                             Read read = {}) {
+                                 Read read = {}) {
     return evaluate(variant.free_weight(), environment_of(pair, score, read));
 }
 
 /// The factor of a pair's weight.
 template <class... Settings, class Read = no_inputs>
-constexpr double factor_of_weight(const attention_variant<Settings...> &variant, const token_pair &pair, Read read = {}) {
+constexpr double factor_of_weight(const attention_variant<Settings...> &variant, const token_pair &pair,
+                                  Read read = {}) {
     return evaluate(variant.weight_factor(), environment_of(pair, 0, read));
 }
 

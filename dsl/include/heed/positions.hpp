@@ -34,12 +34,10 @@ struct rope_scaling {
 };
 
 /// Positions divided by `factor` (Chen et al. 2023, "Extending context window ... via positional interpolation").
-constexpr rope_scaling linear_scaling(double factor) {
-    return {.how = rope_scaling::method::linear, .factor = factor};
-}
+constexpr rope_scaling linear_scaling(double factor) { return {.how = rope_scaling::method::linear, .factor = factor}; }
 
-/// A larger theta, theta * factor^(dims / (dims - 2)), which leaves the fastest pair as it is ("NTK-aware", bloc97 2023;
-/// Peng et al. 2023, section 3.1).
+/// A larger theta, theta * factor^(dims / (dims - 2)), which leaves the fastest pair as it is ("NTK-aware", bloc97
+/// 2023; Peng et al. 2023, section 3.1).
 constexpr rope_scaling ntk_scaling(double factor) { return {.how = rope_scaling::method::ntk, .factor = factor}; }
 
 /// YaRN (Peng et al. 2023, sections 3.2 to 3.4): pairs that turn more than `beta_fast` times in `original_length` stay,

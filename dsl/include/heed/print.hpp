@@ -48,9 +48,9 @@ inline std::string number_text(double value) {
     char characters[32];
     // Whole numbers by all their digits: 500000.0 reads better than 5e+05.
     const bool is_whole = value > -1e9 && value < 1e9 && value == static_cast<double>(static_cast<std::int64_t>(value));
-    const auto end = is_whole
-                         ? std::to_chars(characters, characters + sizeof characters, value, std::chars_format::fixed).ptr
-                         : std::to_chars(characters, characters + sizeof characters, value).ptr;
+    const auto end =
+        is_whole ? std::to_chars(characters, characters + sizeof characters, value, std::chars_format::fixed).ptr
+                 : std::to_chars(characters, characters + sizeof characters, value).ptr;
     std::string text(characters, end);
     const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
     return looks_whole ? text + ".0" : text;

@@ -40,9 +40,9 @@ inline constexpr bool all_points = (intervals::is_point<Ranges> && ...);
 enum class lookup_side : std::uint8_t { queries, keys, both };
 
 template <Expression Lookup>
-inline constexpr lookup_side side_of =
-    !uses<Lookup, kv_pos_> ? lookup_side::queries
-    : uses<Lookup, q_pos_, q_row_, head_> ? lookup_side::both : lookup_side::keys;
+inline constexpr lookup_side side_of = !uses<Lookup, kv_pos_>                ? lookup_side::queries
+                                       : uses<Lookup, q_pos_, q_row_, head_> ? lookup_side::both
+                                                                             : lookup_side::keys;
 
 /// A rectangle of pairs for `tile_environment`: absolute positions, both ends included.
 struct pair_tile {
@@ -55,8 +55,8 @@ struct pair_tile {
     interval<std::int64_t> row{0, 0};
 };
 
-/// Ranges in numbers: a tile of pairs, and `read(input, indices...)` as for `attends`. The score is unknown, and so is an
-/// input whose indices depend on queries and keys at once.
+/// Ranges in numbers: a tile of pairs, and `read(input, indices...)` as for `attends`. The score is unknown, and so is
+/// an input whose indices depend on queries and keys at once.
 template <class Read = no_inputs>
 struct tile_environment : range_reading {
     pair_tile tile;

@@ -53,9 +53,7 @@ struct row_environment : value_reading {
     auto lookup(Input input, Indices... indices) const requires requires(const Read &r) {
         r(input, indices...);
     }
-    {
-        return scalar_environment<Read>(read).lookup(input, indices...);
-    }
+    { return scalar_environment<Read>(read).lookup(input, indices...); }
 
     /// Elements outside of the row are the nearest ones, as in kernels.
     template <class Row>

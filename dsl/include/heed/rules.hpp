@@ -475,8 +475,10 @@ struct key_may_use_the_terminal {
         static_assert(
             holds,
             "heed::variant: the expression of a key uses a terminal that has no value there. Key and terminal are the "
-            "first arguments of key_may_use_the_terminal<key, terminal, false> in this diagnostic. Fix: 'query', 'key', "
-            "'value' and 'output' belong to query_mod, key_mod, value_mod and output_mod, 'dim' to all four, 'score' to "
+            "first arguments of key_may_use_the_terminal<key, terminal, false> in this diagnostic. Fix: 'query', "
+            "'key', "
+            "'value' and 'output' belong to query_mod, key_mod, value_mod and output_mod, 'dim' to all four, 'score' "
+            "to "
             "score_mod and weights; keys and values are shared by the heads of a group, so key_mod and value_mod know "
             "'group' and 'kv_pos' but not 'head' or 'q_pos'.");
         return holds;
@@ -614,10 +616,11 @@ template <std::int64_t FormulaHeads, std::int64_t Heads>
 struct formula_is_for_the_heads {
     static constexpr bool holds = FormulaHeads == Heads;
     static constexpr bool check() {
-        static_assert(holds,
-                      "heed::variant: a formula was made for another number of heads than 'heads': its slopes would be "
-                      "wrong. The two numbers are the arguments of formula_is_for_the_heads<of the formula, heads> in "
-                      "this diagnostic. Fix: give alibi, alibi_bias or alibi_slope the variant's number of query heads.");
+        static_assert(
+            holds,
+            "heed::variant: a formula was made for another number of heads than 'heads': its slopes would be "
+            "wrong. The two numbers are the arguments of formula_is_for_the_heads<of the formula, heads> in "
+            "this diagnostic. Fix: give alibi, alibi_bias or alibi_slope the variant's number of query heads.");
         return holds;
     }
 };

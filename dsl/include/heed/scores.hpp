@@ -108,10 +108,10 @@ namespace detail {
 template <class E>
 inline constexpr bool has_alibi_term = false;
 template <std::int64_t Heads, class Slope>
-inline constexpr bool
-    has_alibi_term<node<op::minus, score_,
-                        node<op::times, node<op::for_heads_<Heads>, Slope>,
-                             expression_of<decltype(to_real(abs(q_pos - kv_pos)))>>>> = true;
+inline constexpr bool has_alibi_term<
+    node<op::minus, score_,
+         node<op::times, node<op::for_heads_<Heads>, Slope>, expression_of<decltype(to_real(abs(q_pos - kv_pos)))>>>> =
+    true;
 template <class A, class B>
 inline constexpr bool has_alibi_term<node<op::plus, A, B>> = has_alibi_term<A> || has_alibi_term<B>;
 

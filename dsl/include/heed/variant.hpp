@@ -165,12 +165,14 @@ template <class Key>
 inline constexpr bool is_expression_key = !std::same_as<typename terminals_of<Key>::type, void>;
 
 template <class Key>
-inline constexpr bool is_known_key = is_size<Key> || is_expression_key<Key> || is_one_of<Key, scale_, align_, position_>;
+inline constexpr bool is_known_key =
+    is_size<Key> || is_expression_key<Key> || is_one_of<Key, scale_, align_, position_>;
 
 template <class Key, class E, class... Allowed>
 constexpr bool uses_only(type_list<Allowed...>) {
     return []<class... All>(type_list<All...>) {
-        return (... && rule::key_may_use_the_terminal<Key, All, !uses<E, All> || is_one_of<All, Allowed...>>::check());
+        return (... && rule::key_may_use_the_terminal < Key, All, !uses<E, All> || is_one_of < All,
+                Allowed... >> ::check());
     }(type_list<score_, q_pos_, kv_pos_, q_row_, head_, group_, dim_, query_, key_, value_, output_>{});
 }
 
@@ -294,7 +296,8 @@ constexpr auto row_stage(const settings<Settings...> &given) {
 template <class... A, class... B>
 constexpr auto joined(const hana::basic_tuple<A...> &a, const hana::basic_tuple<B...> &b) {
     return hana::unpack(a, [&](const auto &...first) {
-        return hana::unpack(b, [&](const auto &...second) { return hana::basic_tuple<A..., B...>(first..., second...); });
+        return hana::unpack(b,
+                            [&](const auto &...second) { return hana::basic_tuple<A..., B...>(first..., second...); });
     });
 }
 
@@ -321,10 +324,9 @@ constexpr auto key_stages_of(const settings<Settings...> &given) {
 
 template <class... Settings>
 constexpr auto pair_expressions_of(const settings<Settings...> &given) {
-    return [](const auto &...e) {
-        return hana::basic_tuple<std::remove_cvref_t<decltype(e)>...>(e...);
-    }(mask_of(given), score_mod_of(given), sink_logit_of(given), query_start_of(given), free_weight_of(given),
-      weight_factor_of(given));
+    return [](const auto &...e) { return hana::basic_tuple<std::remove_cvref_t<decltype(e)>...>(e...); }(
+               mask_of(given), score_mod_of(given), sink_logit_of(given), query_start_of(given), free_weight_of(given),
+               weight_factor_of(given));
 }
 
 /// All expressions of a variant.
@@ -409,8 +411,8 @@ class attention_variant {
     /// The types of all uses of inputs.
     using lookups = detail::lookups_of<given_type>;
 
-    /// The distinct inputs in order of first use: mask, score_mod, sink_logit, query_start, weights, weight_factor, then
-    /// modifications of queries, keys, values and results.
+    /// The distinct inputs in order of first use: mask, score_mod, sink_logit, query_start, weights, weight_factor,
+    /// then modifications of queries, keys, values and results.
     static constexpr auto inputs = detail::distinct_inputs<lookups>();
 
     /// Calls `function(lookup, dim_extent)` for every use of an input, in the order of `lookups`; `dim` is below
@@ -571,7 +573,8 @@ constexpr bool is_valid() {
         } else if constexpr (!weights_allow_a_sink<Settings...>()) {
             return false;
         } else if constexpr (!all_are_for_heads<heads>(
-                                 static_cast<decltype(pair_expressions_of(std::declval<const given &>())) *>(nullptr))) {
+                                 static_cast<decltype(pair_expressions_of(std::declval<const given &>())) *>(
+                                     nullptr))) {
             return false;
         } else {
             return inputs_agree(lookups_of<given>{});

@@ -19,7 +19,7 @@ inline constexpr auto sigmoid = select(score >= 0.0, 1.0, detail::decayed) / (de
 
 /// max(score, 0)^2, of each key for itself (Hua et al. 2022, "Transformer quality in linear time", section 3.1; they
 /// divide scores by kv_len first: `score_mod = score / kv_len`).
-inline constexpr auto relu_squared = select(score <= 0.0, 0.0, score * score);
+inline constexpr auto relu_squared = select(score <= 0.0, 0.0, score *score);
 
 /// 0 with probability `rate`, else 1 / (1 - rate): a factor of weights that keeps their expectation (Srivastava et al.
 /// 2014). `seed` is a whole number; the same one gives the same pattern for any tiles and threads.

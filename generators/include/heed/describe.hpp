@@ -124,8 +124,8 @@ struct readings_of {
     template <class Stages>
     static void modify(const Stages &stages, const row_place &place, double *row, std::int64_t size,
                        const input_reader &inputs) {
-        const std::vector<double> changed = modified_row(stages, place, std::vector<double>(row, row + size),
-                                                         reader{&inputs});
+        const std::vector<double> changed =
+            modified_row(stages, place, std::vector<double>(row, row + size), reader{&inputs});
         std::copy(changed.begin(), changed.end(), row);
     }
 
@@ -165,12 +165,15 @@ struct readings_of {
 
     static double sink_logit(const call_sizes &sizes, std::int64_t batch, std::int64_t head,
                              const input_reader &inputs) {
-        return evaluate(Variant.sink_logit(), environment_of(token_pair{.head = head, .batch = batch, .q_len = sizes.q_len, .kv_len = sizes.kv_len}, 0,
-                                       reader{&inputs}));
+        return evaluate(
+            Variant.sink_logit(),
+            environment_of(token_pair{.head = head, .batch = batch, .q_len = sizes.q_len, .kv_len = sizes.kv_len}, 0,
+                           reader{&inputs}));
     }
 
     static std::int64_t query_start(const call_sizes &sizes, std::int64_t batch, const input_reader &inputs) {
-        return evaluate(Variant.query_start(), environment_of(token_pair{.batch = batch, .q_len = sizes.q_len, .kv_len = sizes.kv_len}, 0,
+        return evaluate(Variant.query_start(),
+                        environment_of(token_pair{.batch = batch, .q_len = sizes.q_len, .kv_len = sizes.kv_len}, 0,
                                        reader{&inputs}));
     }
 
@@ -252,7 +255,8 @@ constexpr variant_description describe(const char *name, const char *formula,
     if constexpr (V::has_sink) parts.sink_logit = readings::sink_logit;
     if constexpr (!V::is_softmax) parts.weight_of_score = readings::weight_of_score;
     if constexpr (V::has_weight_factor) parts.weight_factor = readings::weight_factor;
-    if constexpr (V::template has<query_mod_> || V::template has<position_>) parts.modify_query = readings::modify_query;
+    if constexpr (V::template has<query_mod_> || V::template has<position_>)
+        parts.modify_query = readings::modify_query;
     if constexpr (V::template has<key_mod_> || V::template has<position_>) parts.modify_key = readings::modify_key;
     if constexpr (V::template has<value_mod_>) parts.modify_value = readings::modify_value;
     if constexpr (V::template has<output_mod_>) parts.modify_output = readings::modify_output;

@@ -95,7 +95,8 @@ struct element_reading : value_reading {
     }
     template <Expression E>
     Halide::Expr mean_over_dims(const E &of_dim) const {
-        return access.mean_over_dims([function = function(of_dim)](const Halide::Expr &dim) { return function(dim, {}); });
+        return access.mean_over_dims(
+            [function = function(of_dim)](const Halide::Expr &dim) { return function(dim, {}); });
     }
     template <std::int64_t Extent, Expression E>
     Halide::Expr tabulated(const E &of_dim, const Halide::Expr &index) const {
@@ -119,8 +120,8 @@ struct element_reading : value_reading {
     }
 };
 
-/// The range reading over one tile. `Head` is a point where the tile has one head. Without `HasTables` what is looked up
-/// is unknown where it is not the same for the whole tile.
+/// The range reading over one tile. `Head` is a point where the tile has one head. Without `HasTables` what is looked
+/// up is unknown where it is not the same for the whole tile.
 template <class Variant, class Head, bool HasTables>
 struct tile_reading : range_reading {
     const tile_values &values;
@@ -146,9 +147,8 @@ struct tile_reading : range_reading {
     }
     template <class Input, class... Indices>
     auto look_up(const heed::lookup<Input, Indices...> &at) const {
-        return hana::unpack(at.indices, [&](const auto &...indices) {
-            return value_or_range<Input>(at, evaluate(indices, *this)...);
-        });
+        return hana::unpack(
+            at.indices, [&](const auto &...indices) { return value_or_range<Input>(at, evaluate(indices, *this)...); });
     }
 
   private:
@@ -160,17 +160,17 @@ struct tile_reading : range_reading {
             return unknown{};
         } else {
             constexpr bool is_integer = Lookup::kind == value_kind::integer;
-            const value_range range = values.range_of(
-                {table_count++, side_of<Lookup> == lookup_side::keys, is_integer ? Halide::Int(32) : Halide::Float(32),
-                 [at](const pair_values &pair, const input_lookup &inputs) {
-                     return evaluate(at, pair_reading<Variant>(pair, inputs));
-                 }});
+            const value_range range = values.range_of({table_count++, side_of<Lookup> == lookup_side::keys,
+                                                       is_integer ? Halide::Int(32) : Halide::Float(32),
+                                                       [at](const pair_values &pair, const input_lookup &inputs) {
+                                                           return evaluate(at, pair_reading<Variant>(pair, inputs));
+                                                       }});
             if constexpr (is_integer) {
                 return interval<Halide::Expr>{range.lowest, range.highest};
             } else {
                 // Both are infinite where some element is not finite.
-                return real_interval<Halide::Expr, Halide::Expr>{
-                    range.lowest, range.highest, is_finite(arithmetic::tag{}, range.highest)};
+                return real_interval<Halide::Expr, Halide::Expr>{range.lowest, range.highest,
+                                                                 is_finite(arithmetic::tag{}, range.highest)};
             }
         }
     }
@@ -184,10 +184,9 @@ tile_condition classify(const Mask &mask, const tile_values &tile, const input_l
 
 template <class Variant, bool HasTables, class Mask>
 tile_condition classify(const Mask &mask, const tile_values &tile, const input_lookup &read) {
-    return tile.one_head
-               ? classify<Variant, HasTables>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
-               : classify<Variant, HasTables>(mask, tile, read,
-                                              interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
+    return tile.one_head ? classify<Variant, HasTables>(mask, tile, read, point<Halide::Expr>{tile.head.lowest})
+                         : classify<Variant, HasTables>(mask, tile, read,
+                                                        interval<Halide::Expr>{tile.head.lowest, tile.head.highest});
 }
 
 inline Halide::Type halide_type(input_type type) {

@@ -29,8 +29,8 @@ struct pair_values {
     Halide::Expr score, q_pos, kv_pos, head, batch, q_len, kv_len, q_row{};
 };
 
-/// The values of the DSL's terminals at one element of a row. Rows of queries and results have no kv_pos and group, those
-/// of keys and values no q_pos, q_row and head.
+/// The values of the DSL's terminals at one element of a row. Rows of queries and results have no kv_pos and group,
+/// those of keys and values no q_pos, q_row and head.
 struct element_values {
     Halide::Expr dim, q_pos, q_row, head, kv_pos, group, batch, q_len, kv_len;
 };
@@ -45,7 +45,8 @@ using function_of_place = std::function<Halide::Expr(const Halide::Expr &dim, co
 struct row_access {
     function_of_dim element;
     std::function<Halide::Expr(const function_of_dim &)> mean_over_dims;
-    /// `of_dim` at `index`, which is below `extent`. It may be asked for any position if nothing else decides its value.
+    /// `of_dim` at `index`, which is below `extent`. It may be asked for any position if nothing else decides its
+    /// value.
     std::function<Halide::Expr(int extent, const function_of_place &of_place, const Halide::Expr &index,
                                bool position_decides)>
         tabulated;
@@ -62,8 +63,8 @@ struct value_range {
 
 /// A table of what an input holds over each tile of queries, or of keys: its lowest and highest element there.
 struct range_table {
-    int number;      ///< among the tables of a variant
-    bool by_key;     ///< one entry for each tile of keys; else for each tile of queries
+    int number;   ///< among the tables of a variant
+    bool by_key;  ///< one entry for each tile of keys; else for each tile of queries
     Halide::Type type;
     /// The element that a pair reads, whatever the other side is.
     std::function<Halide::Expr(const pair_values &, const input_lookup &)> element;

@@ -138,8 +138,7 @@ class attention_kernel {
 
     /// Computes `output`. Throws a heed::error; a refused call writes nothing.
     void operator()(const input_argument &query, const input_argument &key, const input_argument &value,
-                    const output_argument &output, const Inputs &inputs,
-                    const call_options &options = {}) const {
+                    const output_argument &output, const Inputs &inputs, const call_options &options = {}) const {
         const auto list = inputs.heed_inputs();
         call_arguments arguments = detail::typed_arguments(*variant_, query, key, value, output, options);
         arguments.inputs = list.data();
@@ -183,15 +182,13 @@ class attention_kernel<void> {
 
     /// Computes `output`. Throws a heed::error; a refused call writes nothing.
     void operator()(const input_argument &query, const input_argument &key, const input_argument &value,
-                    const output_argument &output,
-                    const call_options &options = {}) const {
+                    const output_argument &output, const call_options &options = {}) const {
         run(detail::typed_arguments(*variant_, query, key, value, output, options));
     }
 
     /// The same without exceptions.
     status try_run(const input_argument &query, const input_argument &key, const input_argument &value,
-                   const output_argument &output,
-                   const call_options &options = {}) const noexcept {
+                   const output_argument &output, const call_options &options = {}) const noexcept {
         return heed::try_run(detail::typed_arguments(*variant_, query, key, value, output, options));
     }
 

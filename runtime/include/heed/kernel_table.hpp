@@ -11,9 +11,7 @@ namespace heed {
 /// Storage type of a tensor's elements.
 enum class data_type : std::uint8_t { f32, i32, f16, bf16 };
 
-constexpr int bytes_of(data_type type) noexcept {
-    return type == data_type::f16 || type == data_type::bf16 ? 2 : 4;
-}
+constexpr int bytes_of(data_type type) noexcept { return type == data_type::f16 || type == data_type::bf16 ? 2 : 4; }
 
 constexpr const char *name_of(data_type type) noexcept {
     return type == data_type::f32 ? "f32" : type == data_type::i32 ? "i32" : type == data_type::f16 ? "f16" : "bf16";
@@ -109,8 +107,9 @@ struct variant_readings {
     void (*modify_output)(const call_sizes &, const row_position &, double *row, const input_reader &) = nullptr;
 };
 
-/// A table that a kernel reads besides the caller's tensors: the lowest and highest element of an input over each tile of
-/// queries or keys. Its dimensions, innermost first, are (2, tiles, heads of a group / heads_per_tile, groups, batch).
+/// A table that a kernel reads besides the caller's tensors: the lowest and highest element of an input over each tile
+/// of queries or keys. Its dimensions, innermost first, are (2, tiles, heads of a group / heads_per_tile, groups,
+/// batch).
 struct tile_table_description {
     data_type type;
     bool by_key;  ///< tiles of keys, else of queries
@@ -121,14 +120,15 @@ struct tile_table_description {
 /// query heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and
 /// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
 /// A kernel of the pass "weights" takes no value, and its output is (key, head in group, row, group, batch).
-/// Tables stand between inputs and q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len, tables.
+/// Tables stand between inputs and q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len,
+/// tables.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward", or "weights": see call.hpp
     const char *schedule;  ///< "prefill"
     const char *isa;       ///< "avx512", "avx2" or "x86_64"; see isa.hpp
     tensor_types types;
-    int query_tile;        ///< rows (of all heads of a group together) and keys of one tile
+    int query_tile;  ///< rows (of all heads of a group together) and keys of one tile
     int key_tile;
     int heads_per_tile;  ///< query heads whose rows share a tile
     int (*run)(void **arguments);

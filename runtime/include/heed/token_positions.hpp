@@ -13,7 +13,8 @@ namespace heed {
 
 /// output = tokens + table, row by row: token i of each sequence gets row `first_position + i` of the learned table.
 /// Tokens and output are (batch, length, dim), the table is (positions, dim); rows are contiguous, other strides free.
-/// `output` may be `tokens`. Throws a heed::error if shapes disagree or the table is too short; nothing is written then.
+/// `output` may be `tokens`. Throws a heed::error if shapes disagree or the table is too short; nothing is written
+/// then.
 void add_learned_positions(const view<const float, 3> &tokens, const view<const float, 2> &table,
                            const view<float, 3> &output, std::int64_t first_position = 0);
 

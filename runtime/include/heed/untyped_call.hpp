@@ -45,10 +45,10 @@ struct call_arguments {
     output_tensor output = {};
     const tensor *inputs = nullptr;  ///< in the order of variant->inputs
     int input_count = 0;
-    output_tensor log_sum_exp = {};  ///< optional
-    int threads = 0;                 ///< 0: see heed/threads.hpp
-    const char *isa = nullptr;       ///< null: see heed/isa.hpp
-    const char *pass = "forward";    ///< or "weights", which takes no value
+    output_tensor log_sum_exp = {};              ///< optional
+    int threads = 0;                             ///< 0: see heed/threads.hpp
+    const char *isa = nullptr;                   ///< null: see heed/isa.hpp
+    const char *pass = "forward";                ///< or "weights", which takes no value
     const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever `isa` and the types are
 };
 
