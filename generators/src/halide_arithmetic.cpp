@@ -49,6 +49,14 @@ Expr unless_not_a_number(const Expr &a, const Expr &b, const Expr &otherwise) {
 
 }  // namespace
 
+// Bounds of a product of two ranges are products of numbers that no pair need have, so they may leave 32 bits where all
+// products of pairs do not.
+Expr bound_of_product(tag, const Expr &a, const Expr &b) {
+    if (a.type().is_float()) return a * b;
+    const Expr product = Halide::cast<int64_t>(a) * Halide::cast<int64_t>(b);
+    return Halide::cast<int>(Halide::clamp(product, Expr(int64_t{INT32_MIN}), Expr(int64_t{INT32_MAX})));
+}
+
 Expr minimum(tag, const Expr &a, const Expr &b) { return unless_not_a_number(a, b, Halide::min(a, b)); }
 
 Expr maximum(tag, const Expr &a, const Expr &b) { return unless_not_a_number(a, b, Halide::max(a, b)); }
@@ -81,10 +89,19 @@ Expr tanh(tag, const Expr &a) {
     return Halide::select(is_not_a_number(a), a, x * numerator / denominator);
 }
 
-// Halide's vector versions of these make a number of NaN.
-Expr exp(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::exp(a)); }
+// Halide's versions of these make a number of NaN and of infinity, and 0 of e^a where a is so large that the exponent
+// leaves 32 bits.
+Expr exp(tag, const Expr &a) {
+    const float largest = 88.7228f;  // e^a is finite up to here
+    const Expr infinity = Halide::reinterpret<float>(Expr(infinity_bits));
+    return Halide::select(is_not_a_number(a), a,
+                          Halide::select(a > largest, infinity, Halide::exp(Halide::clamp(a, -200.0f, largest))));
+}
 
-Expr log(tag, const Expr &a) { return Halide::select(is_not_a_number(a), a, Halide::log(a)); }
+Expr log(tag, const Expr &a) {
+    const Expr is_infinity = Halide::reinterpret<int>(a) == Expr(infinity_bits);
+    return Halide::select(is_not_a_number(a) || is_infinity, a, Halide::log(a));
+}
 
 namespace {
 

@@ -308,6 +308,11 @@ std::string report_json(const attention &of, const statistics &found, const thre
 }
 
 statistics write_report(const std::string &folder, const attention &of, const report_options &options) {
+    const std::int64_t head_count = of.weights.extents()[1];
+    for (const std::int64_t head : options.heads) {
+        if (head < 0 || head >= head_count)
+            throw std::invalid_argument(fmt::format("heed::inspect: head {} of {}", head, head_count));
+    }
     const statistics found = analyse(of, options.limits);
     std::error_code failed;
     fs::create_directories(folder, failed);

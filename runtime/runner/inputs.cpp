@@ -94,9 +94,9 @@ void check_setting(const variant_description &variant, const input_description &
 double input_table::read(const std::int64_t *indices) const {
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < shape.extents.size(); ++i) {
-        // Reading outside is the declaration's mistake; the oracle must survive it.
-        if (indices[i] < 0 || indices[i] >= shape.extents[i]) return 0.0;
-        offset += indices[i] * shape.strides[i];
+        if (shape.extents[i] == 0) return 0.0;
+        // Indices that data decide stop at the edges of the table, as in kernels.
+        offset += std::clamp<std::int64_t>(indices[i], 0, shape.extents[i] - 1) * shape.strides[i];
     }
     const auto at = static_cast<std::size_t>(offset);
     return type == data_type::f32 ? static_cast<double>(reals[at]) : static_cast<double>(integers[at]);

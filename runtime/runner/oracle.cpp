@@ -133,7 +133,8 @@ class group_oracle {
             const double *row = values_.data() + visible_[i].key * variant.value_dim;
             for (int d = 0; d < variant.value_dim; ++d) values[d] += weight * row[d];
         }
-        for (std::int64_t d = 0; is_softmax && d < result.columns; ++d) values[d] /= denominator;
+        // Nothing weighs anything where all scores are -inf.
+        for (std::int64_t d = 0; is_softmax && denominator != 0.0 && d < result.columns; ++d) values[d] /= denominator;
         if (!weights_only && readings.modify_output != nullptr)
             readings.modify_output(of_.sizes, place, values, reader);
         result.log_sum_exp[index] = std::log(denominator) + largest;

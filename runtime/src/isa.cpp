@@ -69,11 +69,17 @@ struct kernel_filter {
     const kernel_description *with(const char *isa) const noexcept {
         for (int i = 0; i < variant.kernel_count; ++i) {
             const kernel_description &kernel = variant.kernels[i];
-            if (is(kernel.isa, isa) && is(kernel.pass, pass) && (types == nullptr || kernel.types == *types)) {
+            if (is(kernel.isa, isa) && is(kernel.pass, pass) && (types == nullptr || serves(kernel))) {
                 return &kernel;
             }
         }
         return nullptr;
+    }
+
+    /// Weights do not depend on values.
+    bool serves(const kernel_description &kernel) const noexcept {
+        return kernel.types == *types || (is(pass, "weights") && kernel.types.query == types->query &&
+                                          kernel.types.key == types->key && kernel.types.output == types->output);
     }
 
     bool holds_any() const noexcept {

@@ -4,8 +4,10 @@
 
 #include <HalideRuntime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "call_context.hpp"
 #include "text.hpp"
@@ -41,6 +43,29 @@ struct rows {
     rows &operator=(const rows &) = delete;
 };
 
+/// False if two elements may lie at the same place: every dimension must step over all that the smaller steps reach.
+bool elements_are_distinct(const view<float, 3> &output) {
+    struct dimension {
+        std::int64_t stride, extent;
+    };
+    dimension sorted[3];
+    for (int i = 0; i < 3; ++i) {
+        sorted[i] = {output.extents()[i] > 1 ? std::abs(output.strides()[i]) : 0, output.extents()[i]};
+    }
+    std::sort(std::begin(sorted), std::end(sorted),
+              [](const dimension &a, const dimension &b) { return a.stride < b.stride; });
+    std::int64_t reach = 0;
+    for (const dimension &each : sorted) {
+        if (each.extent > 1) {
+            if (each.stride <= reach) {
+                return false;
+            }
+            reach += (each.extent - 1) * each.stride;
+        }
+    }
+    return true;
+}
+
 void check_tokens(const char *function, const view<const float, 3> &tokens, const view<float, 3> &output) {
     const auto refuse = [function](const auto &...pieces) {
         throw invalid_argument_error(text(function, ": ", pieces...));
@@ -60,6 +85,20 @@ void check_tokens(const char *function, const view<const float, 3> &tokens, cons
         refuse("the elements of a token must lie side by side, but the strides of dim are ", tokens.strides()[2],
                " in tokens and ", output.strides()[2], " in output. Fix: copy the tensor into a contiguous one");
     }
+    if (!elements_are_distinct(output)) {
+        refuse(
+            "output has elements that may share memory, but each is written on its own. Fix: give output memory for "
+            "every element");
+    }
+    bool same_strides = true;
+    for (int i = 0; i < 3; ++i) {
+        same_strides = same_strides && (tokens.extents()[i] <= 1 || tokens.strides()[i] == output.strides()[i]);
+    }
+    if (tokens.data() == output.data() && !same_strides) {
+        refuse(
+            "output starts where tokens do, but has other strides: it would be written while tokens are in use. "
+            "Fix: give output memory of its own, or the strides of tokens");
+    }
     const bool empty = tokens.extents()[0] == 0 || tokens.extents()[1] == 0 || tokens.extents()[2] == 0;
     if (!empty && (tokens.data() == nullptr || output.data() == nullptr)) {
         refuse(tokens.data() == nullptr ? "tokens" : "output", " is a null pointer but has elements");
@@ -68,7 +107,8 @@ void check_tokens(const char *function, const view<const float, 3> &tokens, cons
 
 /// Calls `run(tokens, output, first row, count)` for as many rows at a time as 32-bit offsets reach.
 template <typename Run>
-void for_rows(const char *function, const view<const float, 3> &tokens, const view<float, 3> &output, const Run &run) {
+void for_rows(const char *function, const view<const float, 3> &tokens, const view<float, 3> &output,
+              std::int64_t table_stride, const Run &run) {
     const std::int64_t length = tokens.extents()[1], dim = tokens.extents()[2];
     if (dim == 0) {
         return;
@@ -76,7 +116,8 @@ void for_rows(const char *function, const view<const float, 3> &tokens, const vi
     detail::install_halide_hooks();
     detail::call_context context;
     const detail::context_scope scope(&context);
-    const std::int64_t stride = std::max(std::abs(tokens.strides()[1]), std::abs(output.strides()[1]));
+    const std::int64_t stride =
+        std::max({std::abs(tokens.strides()[1]), std::abs(output.strides()[1]), std::abs(table_stride)});
     const std::int64_t together = stride > halide_limit / std::max<std::int64_t>(length, 1) ? 1 : length;
     for (std::int64_t batch = 0; batch < tokens.extents()[0]; ++batch) {
         for (std::int64_t row = 0; row < length; row += together) {
@@ -114,7 +155,7 @@ void add_learned_positions(const view<const float, 3> &tokens, const view<const 
     if (length > 0 && dim > 0 && table.data() == nullptr) {
         throw invalid_argument_error(text(function, ": table is a null pointer but has elements"));
     }
-    for_rows(function, tokens, output,
+    for_rows(function, tokens, output, table.strides()[0],
              [&](void *context, halide_buffer_t &from, halide_buffer_t &to, std::int64_t row) {
                  rows part(table.data() + (first_position + row) * table.strides()[0], from.dim[1].extent, dim,
                            table.strides()[0]);
@@ -133,7 +174,7 @@ void add_sinusoidal_positions(const view<const float, 3> &tokens, const view<flo
     if (!(theta > 0) || std::isinf(theta)) {
         throw invalid_argument_error(text(function, ": theta must be a positive number"));
     }
-    for_rows(function, tokens, output,
+    for_rows(function, tokens, output, 0,
              [&](void *context, halide_buffer_t &from, halide_buffer_t &to, std::int64_t row) {
                  return heed_add_sinusoidal_positions(context, &from, theta,
                                                       static_cast<std::int32_t>(first_position + row), &to);

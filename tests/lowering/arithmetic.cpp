@@ -157,7 +157,22 @@ TEST_CASE("tanh, exp and log are accurate, and NaN stays NaN, in min and max too
         }
         const std::vector<float> ends{infinity, -infinity};
         CHECK(error_of(ends, compute(ends, lanes, tanh_of), std::tanh) < 1e-6);
+        const std::vector<float> large{88.0f, 89.0f, 1e4f, 1.6e9f, 3e38f, infinity};
+        const auto powers = compute(large, lanes, exp_of);
+        CHECK(powers[0] == doctest::Approx(std::exp(88.0)));
+        for (std::size_t i = 1; i < large.size(); ++i) {
+            CHECK(powers[i] == infinity);
+            CHECK(compute(std::vector<float>{-large[i]}, lanes, exp_of)[0] < 1e-38f);
+        }
+        CHECK(compute(std::vector<float>{infinity}, lanes, log_of)[0] == infinity);
     }
+}
+
+TEST_CASE("a bound of a product stays within 32 bits") {
+    const auto bound = [](int a, int b) { return Halide::Internal::simplify(bound_of_product(tag, Expr(a), Expr(b))); };
+    CHECK(Halide::Internal::is_const(bound(70000, 60000), INT32_MAX));
+    CHECK(Halide::Internal::is_const(bound(-70000, 60000), INT32_MIN));
+    CHECK(Halide::Internal::is_const(bound(-300, 200), -60000));
 }
 
 TEST_CASE("e^x of the softmax: accurate, 1 at 0, 0 far below, NaN for NaN") {

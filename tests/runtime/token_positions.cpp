@@ -93,6 +93,17 @@ TEST_CASE("what does not fit is refused and nothing is written") {
           }) == "heed::add_sinusoidal_positions: tokens have length 5, output has length 6: they must agree");
     CHECK(message_of([&] { heed::add_sinusoidal_positions(in.view(), out.view(), 0, -1.0); }) ==
           "heed::add_sinusoidal_positions: theta must be a positive number");
+    CHECK(message_of([&] {
+              heed::add_sinusoidal_positions(in.view(), {out.memory.data(), {batch, length, dim}, {0, dim, 1}});
+          }) ==
+          "heed::add_sinusoidal_positions: output has elements that may share memory, but each is written on its "
+          "own. Fix: give output memory for every element");
+    CHECK(message_of([&] {
+              heed::add_sinusoidal_positions({out.memory.data(), {batch, length, dim}},
+                                             {out.memory.data(), {batch, length, dim}, {dim, batch * dim, 1}});
+          }) ==
+          "heed::add_sinusoidal_positions: output starts where tokens do, but has other strides: it would be "
+          "written while tokens are in use. Fix: give output memory of its own, or the strides of tokens");
     CHECK(out.memory == untouched.memory);
     heed::view<float, 3> none{nullptr, {0, 0, dim}};
     CHECK_NOTHROW(heed::add_sinusoidal_positions(none, none));

@@ -468,7 +468,8 @@ consteval bool is_identifier(std::string_view name) {
         "template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile "
         "wchar_t while xor xor_eq ";
     // clang-format on
-    bool valid = !name.empty() && name.front() != '_' && !(name.front() >= '0' && name.front() <= '9');
+    bool valid = !name.empty() && !name.starts_with("heed_") && name.front() != '_' &&
+                 !(name.front() >= '0' && name.front() <= '9');
     char previous = ' ';
     for (const char c : name) {
         const bool alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

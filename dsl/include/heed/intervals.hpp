@@ -220,8 +220,11 @@ constexpr auto multiply(const A &a, const B &b) {
     } else {
         return numbers(
             [](const auto &x, const auto &y) {
-                return around(in_order(x.lowest * y.lowest, x.lowest * y.highest),
-                              in_order(x.highest * y.lowest, x.highest * y.highest));
+                const auto bound = [](const auto &p, const auto &q) {
+                    return bound_of_product(arithmetic::tag{}, p, q);
+                };
+                return around(in_order(bound(x.lowest, y.lowest), bound(x.lowest, y.highest)),
+                              in_order(bound(x.highest, y.lowest), bound(x.highest, y.highest)));
             },
             a, b);
     }

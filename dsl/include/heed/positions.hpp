@@ -138,7 +138,13 @@ struct rope {
     template <std::int64_t HeadDim>
     constexpr void check() const {
         detail::check_pairs(dims == 0 ? HeadDim : dims, HeadDim);
-        if (!(theta > 0)) rule::rope_theta_must_be_positive();
+        if (!(theta > 0 && theta < 1e300)) rule::rope_theta_must_be_positive();
+        using method = rope_scaling::method;
+        const bool by_length = scaling.how == method::yarn || scaling.how == method::llama3;
+        if (!(scaling.factor > 0 && scaling.factor < 1e300) ||
+            (by_length && !(scaling.original_length > 0 && scaling.slow > 0 && scaling.fast > scaling.slow))) {
+            rule::rope_scaling_must_be_positive();
+        }
     }
 
     /// The row of `head_dim` elements at this position.

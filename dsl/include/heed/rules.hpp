@@ -321,6 +321,10 @@ struct scale_is_a_number {
 /// The compiler names this function where `rope` has a theta that is not above 0.
 [[noreturn]] inline void rope_theta_must_be_positive() { std::abort(); }
 
+/// The compiler names this function where a scaling of `rope` has a factor or length that is not above 0, or ends of
+/// its ramp in the wrong order.
+[[noreturn]] inline void rope_scaling_must_be_positive() { std::abort(); }
+
 /// The compiler names this function where `dropout` has a rate outside of [0, 1).
 [[noreturn]] inline void dropout_rate_must_be_below_one() { std::abort(); }
 

@@ -573,8 +573,7 @@ constexpr bool is_valid() {
         } else if constexpr (!weights_allow_a_sink<Settings...>()) {
             return false;
         } else if constexpr (!all_are_for_heads<heads>(
-                                 static_cast<decltype(pair_expressions_of(std::declval<const given &>())) *>(
-                                     nullptr))) {
+                                 static_cast<decltype(expressions_of(std::declval<const given &>())) *>(nullptr))) {
             return false;
         } else {
             return inputs_agree(lookups_of<given>{});

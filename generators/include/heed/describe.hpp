@@ -196,6 +196,9 @@ struct readings_of {
                     // No key, no index; positions of queries count where there are pairs only.
                     if (uses<decltype(index), kv_pos_> && sizes.kv_len == 0) range.known = false;
                     if (uses<decltype(index), q_pos_> && sizes.kv_len == 0 && dim_extent == 0) range.known = false;
+                    // Neither is there an index without a query or a batch element.
+                    if (uses<decltype(index), q_pos_, q_row_> && sizes.q_len == 0) range.known = false;
+                    if (uses<decltype(index), batch_> && sizes.batch == 0) range.known = false;
                     result = first ? range : around(result, range);
                     first = false;
                 };

@@ -12,6 +12,7 @@
 namespace heed::arithmetic {
 
 Halide::Expr absolute(tag, const Halide::Expr &a);
+Halide::Expr bound_of_product(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr minimum(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr maximum(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr choose(tag, const Halide::Expr &condition, const Halide::Expr &a, const Halide::Expr &b);

@@ -79,7 +79,7 @@ class tensor_argument {
         : tensor_argument(data, extents, detail::row_major(extents)) {}
     template <typename T>
     constexpr tensor_argument(T *data, indices<4> extents, indices<4> strides) noexcept
-        : data_(data),
+        : data_(checked(data)),
           type_(detail::element<std::remove_const_t<T>>::type),
           extents_(extents),
           strides_(strides),
@@ -94,6 +94,15 @@ class tensor_argument {
     }
 
   private:
+    template <typename T>
+    static constexpr Data checked(T *data) noexcept {
+        static_assert(std::is_convertible_v<T *, Data>,
+                      "heed: output is written, so its elements must not be const. Fix: pass a view<float, 4>.");
+        static_assert(detail::is_element<std::remove_const_t<T>>,
+                      "heed: tensors hold float, heed::float16 or heed::bfloat16. Fix: convert the elements.");
+        return data;
+    }
+
     Data data_ = nullptr;
     data_type type_ = data_type::f32;
     indices<4> extents_ = std::array<std::int64_t, 4>{};
@@ -168,6 +177,17 @@ class attention_kernel {
         run(arguments);
     }
 
+    /// The same without exceptions.
+    status try_weights(const input_argument &query, const input_argument &key, const output_argument &weights,
+                       const Inputs &inputs, const call_options &options = {}) const noexcept {
+        const auto list = inputs.heed_inputs();
+        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
+        arguments.pass = "weights";
+        arguments.inputs = list.data();
+        arguments.input_count = static_cast<int>(list.size());
+        return heed::try_run(arguments);
+    }
+
     constexpr const variant_description &description() const noexcept { return *variant_; }
 
   private:
@@ -198,6 +218,14 @@ class attention_kernel<void> {
         call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
         arguments.pass = "weights";
         run(arguments);
+    }
+
+    /// The same without exceptions.
+    status try_weights(const input_argument &query, const input_argument &key, const output_argument &weights,
+                       const call_options &options = {}) const noexcept {
+        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
+        arguments.pass = "weights";
+        return heed::try_run(arguments);
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }

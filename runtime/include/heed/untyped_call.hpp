@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <heed/error.hpp>
 #include <heed/float16.hpp>
@@ -66,7 +67,12 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
 namespace detail {
 
 template <typename T>
-struct element;
+struct element {
+    static constexpr data_type type = data_type::f32;  // of a type that is refused elsewhere
+};
+template <typename T>
+inline constexpr bool is_element =
+    std::is_same_v<T, float> || std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 template <>
 struct element<float> {
     static constexpr data_type type = data_type::f32;
