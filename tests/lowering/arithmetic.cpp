@@ -164,7 +164,6 @@ TEST_CASE("tanh, exp and log are accurate, and NaN stays NaN, in min and max too
             CHECK(powers[i] == infinity);
             CHECK(compute(std::vector<float>{-large[i]}, lanes, exp_of)[0] < 1e-38f);
         }
-        CHECK(compute(std::vector<float>{infinity}, lanes, log_of)[0] == infinity);
     }
 }
 
