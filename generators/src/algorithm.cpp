@@ -28,17 +28,18 @@ Halide::Internal::Interval keys_where(const Condition &may_attend) {
 }  // namespace
 
 softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape, const storage_types &stored)
-    : variant(source),
+    : attention_algorithm(source, stored),
       tile(shape),
-      types(stored),
       key_is_plain(keys_are_plain(source, stored)),
       value_is_plain(values_are_plain(source, stored)),
       query(types.query, 5, "query"),
       key(types.key, 4, "key"),
       value(types.value, 4, "value"),
       output(types.output, 5, "output") {
-    for (const input_source &input : variant.inputs) inputs.emplace_back(input);
-    find_tables();
+    for (const range_table &table : range_tables_of(variant, tile.heads_per_tile == 1)) {
+        tables.push_back({table, ImageParam(table.type, 5, "tile_table_" + std::to_string(table.number))});
+        tables.back().entries.dim(0).set_bounds(0, 2);
+    }
     read_queries();
     read_keys_and_values();
     compute_scores();
@@ -53,17 +54,9 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
 void softmax_attention::read_queries() {
     const Expr query_head = head_block * tile.heads_per_tile + row % tile.heads_per_tile;
     const Expr query_row = Halide::min(position_of(row), q_len - 1);
-    element_values values;
-    values.dim = dim;
-    values.q_row = query_row;
-    values.q_pos = query_start() + query_row;
-    values.head = group * (variant.heads / variant.groups) + query_head;
-    values.batch = batch;
-    values.q_len = q_len;
-    values.kv_len = kv_len;
     at(query_rows, {dim, row}) =
         modified_element(
-            variant.query_stages, values,
+            variant.query_stages, query_element(query_row, query_head),
             [&](const Expr &index) {
                 return to_float(query(index, query_head, query_row, group, batch), types.has_f16c);
             },
@@ -78,13 +71,7 @@ void softmax_attention::read_queries() {
 }
 
 void softmax_attention::read_keys_and_values() {
-    element_values values;
-    values.dim = dim;
-    values.kv_pos = key_index(key_in_tile);
-    values.group = group;
-    values.batch = batch;
-    values.q_len = q_len;
-    values.kv_len = kv_len;
+    const element_values values = key_element_at(key_index(key_in_tile));
     const auto of_key = [&](const Func &mean) { return at_step(mean, {key_in_tile}); };
     const position_index keys_of_table{{table_row}, table_row, {values.kv_pos}};
     if (!key_is_plain) {
@@ -237,16 +224,8 @@ void softmax_attention::write_results() {
         return f(indices);
     };
     const Expr result_row = row_index % tile.rows;
-    element_values values;
-    values.dim = dim;
-    values.q_row = position;
-    values.q_pos = query_start() + position;
-    values.head = group * (variant.heads / variant.groups) + head_in_group;
-    values.batch = batch;
-    values.q_len = q_len;
-    values.kv_len = kv_len;
     const Expr result = modified_element(
-        variant.output_stages, values,
+        variant.output_stages, query_element(position, head_in_group),
         [&](const Expr &index) {
             return of_tile(state, {result_row, index + tile.columns}) * of_tile(normaliser, {result_row});
         },
@@ -270,20 +249,6 @@ void softmax_attention::pin_layouts() {
     }
 }
 
-void softmax_attention::find_tables() {
-    tile_values tile_of_nothing;
-    const Expr zero = 0;
-    tile_of_nothing.q_pos = tile_of_nothing.kv_pos = tile_of_nothing.q_row = tile_of_nothing.head = {zero, zero};
-    tile_of_nothing.one_head = tile.heads_per_tile == 1;
-    tile_of_nothing.batch = tile_of_nothing.q_len = tile_of_nothing.kv_len = zero;
-    tile_of_nothing.range_of = [this](const range_table &source) {
-        tables.push_back({source, ImageParam(source.type, 5, "tile_table_" + std::to_string(source.number))});
-        tables.back().entries.dim(0).set_bounds(0, 2);
-        return value_range{Halide::Internal::make_zero(source.type), Halide::Internal::make_zero(source.type)};
-    };
-    variant.classify(tile_of_nothing, look_up());
-}
-
 value_range softmax_attention::range_of(const range_table &table, const Expr &block) const {
     const ImageParam &entries = tables[static_cast<std::size_t>(table.number)].entries;
     const auto entry = [&](int which) {
@@ -302,15 +267,9 @@ std::vector<Func> softmax_attention::table_makers() {
         // The last tile may reach beyond the last query or key.
         const Expr place = block * (by_key ? tile.keys : positions) + r.y;
         const Expr query_row = Halide::clamp(by_key ? Expr(0) : place, 0, Halide::max(q_len, 1) - 1);
-        pair_values pair;
-        pair.q_row = query_row;
-        pair.q_pos = query_start() + query_row;
-        pair.kv_pos = Halide::clamp(by_key ? place : Expr(0), 0, Halide::max(kv_len, 1) - 1);
-        pair.head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile + r.x;
-        pair.batch = batch;
-        pair.q_len = q_len;
-        pair.kv_len = kv_len;
-        const Expr element = table.source.element(pair, look_up());
+        const Expr key_number = Halide::clamp(by_key ? place : Expr(0), 0, last_key());
+        const Expr element =
+            table.source.element(pair(query_row, key_number, head_block * tile.heads_per_tile + r.x), look_up());
         const auto named = [&](const char *what) { return Func(what + std::to_string(table.source.number)); };
         Func lowest = named("lowest_"), highest = named("highest_"), made = named("tile_table_");
         const std::vector<Halide::Var> place_of_tile{block, head_block, group, batch};
@@ -340,8 +299,7 @@ std::vector<Func> softmax_attention::table_makers() {
 }
 
 std::vector<Halide::Argument> softmax_attention::table_arguments() const {
-    std::vector<Halide::Argument> all;
-    for (const kernel_input &input : inputs) all.push_back(input.argument());
+    std::vector<Halide::Argument> all = input_arguments();
     all.push_back(q_len);
     all.push_back(kv_len);
     return all;
@@ -349,7 +307,7 @@ std::vector<Halide::Argument> softmax_attention::table_arguments() const {
 
 std::vector<Halide::Argument> softmax_attention::arguments() const {
     std::vector<Halide::Argument> all{query, key, value};
-    for (const kernel_input &input : inputs) all.push_back(input.argument());
+    for (const Halide::Argument &input : input_arguments()) all.push_back(input);
     for (const tile_table &table : tables) all.push_back(table.entries);
     all.push_back(q_len);
     all.push_back(kv_len);
@@ -407,28 +365,13 @@ Expr softmax_attention::position_of(const Expr &row_index) const {
 }
 
 Expr softmax_attention::key_index(const Expr &key_offset) const {
-    return Halide::clamp(key_block * tile.keys + key_offset, 0, Halide::max(kv_len, 1) - 1);
-}
-
-Expr softmax_attention::query_start() const {
-    pair_values values;
-    values.batch = batch;
-    values.q_len = q_len;
-    values.kv_len = kv_len;
-    return variant.query_start(values, look_up());
+    return Halide::clamp(key_block * tile.keys + key_offset, 0, last_key());
 }
 
 pair_values softmax_attention::values_at(const Expr &row_index, const Expr &key_offset,
                                          const Expr &scaled_product) const {
-    return {.score = scaled_product,
-            .q_pos = query_start() + position_of(row_index),
-            .kv_pos = key_block * tile.keys + key_offset,
-            .head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile +
-                    row_index % tile.heads_per_tile,
-            .batch = batch,
-            .q_len = q_len,
-            .kv_len = kv_len,
-            .q_row = position_of(row_index)};
+    return pair(position_of(row_index), key_block * tile.keys + key_offset,
+                head_block * tile.heads_per_tile + row_index % tile.heads_per_tile, scaled_product);
 }
 
 Expr softmax_attention::visible(const Expr &row_index, const Expr &key_offset) const {
@@ -447,7 +390,7 @@ tile_condition softmax_attention::classify(const Expr &block) const {
 tile_condition softmax_attention::classify(const value_range &keys, const Expr &block) const {
     const int positions = tile.rows / tile.heads_per_tile;
     const Expr first_row = query_block * positions, first_position = query_start() + first_row;
-    const Expr first_head = group * (variant.heads / variant.groups) + head_block * tile.heads_per_tile;
+    const Expr first_head = head(head_block * tile.heads_per_tile);
     return variant.classify(
         {.q_pos = {first_position, first_position + (positions - 1)},
          .kv_pos = keys,
@@ -501,25 +444,21 @@ bool reachable_keys_are_bounded_below(const variant_source &variant) {
         .has_lower_bound();
 }
 
-bool tiles_are_skipped_by_data(const variant_source &variant) {
+std::vector<range_table> range_tables_of(const variant_source &variant, bool one_head) {
     const Expr zero = 0;
-    int tables = 0;
+    std::vector<range_table> tables;
     tile_values anywhere;
     anywhere.q_pos = anywhere.kv_pos = anywhere.q_row = anywhere.head = {zero, zero};
-    anywhere.one_head = true;
+    anywhere.one_head = one_head;
     anywhere.batch = anywhere.q_len = anywhere.kv_len = zero;
     anywhere.range_of = [&](const range_table &table) {
-        ++tables;
+        tables.push_back(table);
         return value_range{Halide::Internal::make_zero(table.type), Halide::Internal::make_zero(table.type)};
     };
     variant.classify(anywhere, [&](int input, const std::vector<Expr> &) {
         return Halide::Internal::make_zero(variant.inputs[static_cast<std::size_t>(input)].type);
     });
-    return tables > 0;
-}
-
-input_lookup softmax_attention::look_up() const {
-    return [this](int input, const std::vector<Expr> &indices) { return inputs[input](indices); };
+    return tables;
 }
 
 Expr softmax_attention::sink() const { return variant.sink_logit(values_at(row, 0, Expr()), look_up()); }

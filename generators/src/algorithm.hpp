@@ -15,7 +15,7 @@
 
 #include <heed/variant_source.hpp>
 
-#include "rows.hpp"
+#include "attention_algorithm.hpp"
 
 namespace heed::generators {
 
@@ -45,11 +45,12 @@ bool values_are_plain(const variant_source &variant, const storage_types &types)
 /// Whether the mask bounds the keys that a tile of queries reaches from below, as a sliding window does.
 bool reachable_keys_are_bounded_below(const variant_source &variant);
 
-/// Whether tiles are skipped by what inputs hold, as documents in one sequence are.
-bool tiles_are_skipped_by_data(const variant_source &variant);
+/// The lookups of a mask whose ranges over tiles come from tables: tiles are skipped by what inputs hold, as documents
+/// in one sequence are. `one_head`: the rows of a tile belong to one head.
+std::vector<range_table> range_tables_of(const variant_source &variant, bool one_head);
 
 /// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
-class softmax_attention {
+class softmax_attention : public attention_algorithm {
   public:
     softmax_attention(const variant_source &variant, const tile_shape &tile, const storage_types &types = {});
 
@@ -61,23 +62,18 @@ class softmax_attention {
     std::vector<Halide::Func> table_makers();
     std::vector<Halide::Argument> table_arguments() const;
 
-    variant_source variant;
     tile_shape tile;
-    storage_types types;
     /// Rows of keys and values that are used as they lie in memory, without a tile of their own.
     bool key_is_plain, value_is_plain;
 
     // Arguments, innermost dimension first. The query heads are split into (head in group, group).
     Halide::ImageParam query, key, value;
-    std::vector<kernel_input> inputs;
     std::vector<tile_table> tables;
-    Halide::Param<int> q_len{"q_len"}, kv_len{"kv_len"};
 
     // Within a tile, then which tile.
     Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, key_in_group{"key_in_group"}, key_group{"key_group"},
-        dim{"dim"}, slot{"slot"};
-    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, group{"group"},
-        batch{"batch"};
+        slot{"slot"};
+    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"};
     Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
     Halide::Var table_row{"table_row"};                                // of tables over queries or keys
 
@@ -111,7 +107,6 @@ class softmax_attention {
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     Halide::Expr value_element(const Halide::Expr &column, const Halide::Expr &key_offset) const;
 
-    void find_tables();
     void read_queries();
     void read_keys_and_values();
     void compute_scores();
@@ -145,8 +140,6 @@ class softmax_attention {
     tile_condition classify(const Halide::Expr &block) const;
     tile_condition classify(const value_range &keys, const Halide::Expr &key_block = Halide::Expr()) const;
     value_range range_of(const range_table &table, const Halide::Expr &block) const;
-    input_lookup look_up() const;
-    Halide::Expr query_start() const;
     Halide::Expr sink() const;
 };
 

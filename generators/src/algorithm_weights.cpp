@@ -12,25 +12,13 @@ using Halide::Func;
 using Halide::RDom;
 
 attention_weights::attention_weights(const variant_source &source, const storage_types &stored)
-    : variant(source),
-      types(stored),
+    : attention_algorithm(source, stored),
       query(types.query, 5, "query"),
       key(types.key, 4, "key"),
       weights(types.output, 5, "weights") {
-    for (const input_source &input : variant.inputs) inputs.emplace_back(input);
-    const Expr last_key = Halide::max(kv_len, 1) - 1;
-
-    element_values of_row;
-    of_row.dim = dim;
-    of_row.q_row = position;
-    of_row.q_pos = query_start() + position;
-    of_row.head = group * (variant.heads / variant.groups) + head_in_group;
-    of_row.batch = batch;
-    of_row.q_len = q_len;
-    of_row.kv_len = kv_len;
     query_row(dim, head_in_group, position, group, batch) =
         modified_element(
-            variant.query_stages, of_row,
+            variant.query_stages, query_element(position, head_in_group),
             [&](const Expr &index) {
                 return to_float(query(index, head_in_group, position, group, batch), types.has_f16c);
             },
@@ -38,13 +26,7 @@ attention_weights::attention_weights(const variant_source &source, const storage
             {}, of_queries) *
         static_cast<float>(variant.scale);
 
-    element_values of_key;
-    of_key.dim = dim;
-    of_key.kv_pos = Halide::clamp(kv, 0, last_key);
-    of_key.group = group;
-    of_key.batch = batch;
-    of_key.q_len = q_len;
-    of_key.kv_len = kv_len;
+    const element_values of_key = key_element_at(Halide::clamp(kv, 0, last_key()));
     key_row(dim, kv, group, batch) = modified_element(
         variant.key_stages, of_key,
         [&](const Expr &index) { return to_float(key(index, of_key.kv_pos, group, batch), types.has_f16c); },
@@ -55,9 +37,9 @@ attention_weights::attention_weights(const variant_source &source, const storage
     product(kv, head_in_group, position, group, batch) +=
         query_row(head_dims, head_in_group, position, group, batch) * key_row(head_dims, kv, group, batch);
 
-    const pair_values pair = values_at(kv, product(kv, head_in_group, position, group, batch));
+    const pair_values here = values_at(kv, product(kv, head_in_group, position, group, batch));
     score(kv, head_in_group, position, group, batch) =
-        Halide::select(variant.mask(pair, look_up()), variant.score_mod(pair, look_up()), minus_infinity());
+        Halide::select(variant.mask(here, look_up()), variant.score_mod(here, look_up()), minus_infinity());
 
     keys = RDom(0, Halide::max(kv_len, 1), "keys");
     keys.where(keys < kv_len);
@@ -115,35 +97,14 @@ attention_weights::attention_weights(const variant_source &source, const storage
 
 std::vector<Halide::Argument> attention_weights::arguments() const {
     std::vector<Halide::Argument> all{query, key};
-    for (const kernel_input &input : inputs) all.push_back(input.argument());
+    for (const Halide::Argument &input : input_arguments()) all.push_back(input);
     all.push_back(q_len);
     all.push_back(kv_len);
     return all;
 }
 
 pair_values attention_weights::values_at(const Expr &key_number, const Expr &scaled_product) const {
-    return {.score = scaled_product,
-            .q_pos = query_start() + position,
-            .kv_pos = key_number,
-            .head = group * (variant.heads / variant.groups) + head_in_group,
-            .batch = batch,
-            .q_len = q_len,
-            .kv_len = kv_len,
-            .q_row = position};
-}
-
-input_lookup attention_weights::look_up() const {
-    return [this](int input, const std::vector<Expr> &indices) {
-        return inputs[static_cast<std::size_t>(input)](indices);
-    };
-}
-
-Expr attention_weights::query_start() const {
-    pair_values values;
-    values.batch = batch;
-    values.q_len = q_len;
-    values.kv_len = kv_len;
-    return variant.query_start(values, look_up());
+    return pair(position, key_number, head_in_group, scaled_product);
 }
 
 }  // namespace heed::generators

@@ -10,11 +10,11 @@
 
 #include <heed/variant_source.hpp>
 
-#include "rows.hpp"
+#include "attention_algorithm.hpp"
 
 namespace heed::generators {
 
-class attention_weights {
+class attention_weights : public attention_algorithm {
   public:
     attention_weights(const variant_source &variant, const storage_types &types);
 
@@ -22,15 +22,9 @@ class attention_weights {
     std::vector<Halide::Argument> arguments() const;
     std::vector<Halide::Func> results() const { return {weights, log_sum_exp}; }
 
-    variant_source variant;
-    storage_types types;
-
     Halide::ImageParam query, key;
-    std::vector<kernel_input> inputs;
-    Halide::Param<int> q_len{"q_len"}, kv_len{"kv_len"};
 
-    Halide::Var dim{"dim"}, kv{"kv"}, head_in_group{"head_in_group"}, position{"position"}, group{"group"},
-        batch{"batch"};
+    Halide::Var kv{"kv"}, head_in_group{"head_in_group"}, position{"position"};
     Halide::RDom head_dims, keys;
 
     Halide::Func query_row{"query_row"};  ///< (dim, head in group, position, group, batch): scaled
@@ -45,8 +39,6 @@ class attention_weights {
 
   private:
     pair_values values_at(const Halide::Expr &key_number, const Halide::Expr &scaled_product) const;
-    input_lookup look_up() const;
-    Halide::Expr query_start() const;
 };
 
 }  // namespace heed::generators

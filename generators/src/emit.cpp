@@ -66,28 +66,35 @@ storage_types parse_types(const std::string &text) {
     return {types[0], types[1], types[2], types[3]};
 }
 
-struct compiled_pipeline {
+struct pipeline {
     std::vector<Halide::Func> results;
     std::vector<Halide::Argument> arguments;
+
+    Halide::Module compiled(const std::string &symbol, const Target &target) const {
+        return Halide::Pipeline(results).compile_to_module(arguments, symbol, target);
+    }
 };
 
-softmax_attention make_algorithm(const variant_source &variant, const kernel_plan &plan) {
-    storage_types types = plan.types;
-    types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
-    return {variant, prefill_tiles_for(variant, plan.isa, types).tile, types};
+/// The main kernel, and the one that makes its tables; without results where there are none.
+struct kernel_pipelines {
+    pipeline main, tables;
+};
+
+kernel_pipelines make_pipelines(const variant_source &variant, const kernel_plan &plan) {
+    const prefill_tiles tiles = prefill_tiles_for(variant, plan.isa, plan.types);
+    if (plan.pass == "weights") {
+        attention_weights attention(variant, plan.types);
+        schedule_cpu_weights(attention, tiles.registers.lanes);
+        return {{attention.results(), attention.arguments()}, {}};
+    }
+    softmax_attention attention(variant, tiles.tile, plan.types);
+    schedule_cpu_prefill(attention, tiles.registers);
+    return {{attention.results(), attention.arguments()}, {attention.table_makers(), attention.table_arguments()}};
 }
 
-compiled_pipeline make_pipeline(const variant_source &variant, const kernel_plan &plan) {
-    if (plan.pass == "weights") {
-        storage_types types = plan.types;
-        types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
-        attention_weights attention(variant, types);
-        schedule_cpu_weights(attention, prefill_tiles_for(variant, plan.isa, types).registers.lanes);
-        return {attention.results(), attention.arguments()};
-    }
-    softmax_attention attention = make_algorithm(variant, plan);
-    schedule_cpu_prefill(attention, prefill_tiles_for(variant, plan.isa, attention.types).registers);
-    return {attention.results(), attention.arguments()};
+/// The tables of a kernel, as its pass and tiles have them.
+std::vector<range_table> tables_of(const variant_source &variant, const kernel_plan &plan, const tile_shape &tile) {
+    return plan.pass == "forward" ? range_tables_of(variant, tile.heads_per_tile == 1) : std::vector<range_table>{};
 }
 
 }  // namespace
@@ -101,6 +108,7 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.isa = prefill_isa(plan.target);
     plan.pass = choice.pass;
     plan.types = parse_types(choice.dtype);
+    plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
     plan.name = variant.name + "_" + choice.pass + "_prefill_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
@@ -109,7 +117,7 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
 
 void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base,
                  const std::vector<std::string> &also) {
-    const compiled_pipeline pipeline = make_pipeline(variant, plan);
+    const kernel_pipelines pipelines = make_pipelines(variant, plan);
 
     std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::object, base + ".o"}};
     for (const std::string &kind : also) {
@@ -122,12 +130,9 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
                               .with_feature(Target::LargeBuffers)
                               .with_feature(Target::NoBoundsQuery);
     // The module of the main kernel takes the other one in: it knows that some operations are strict.
-    Halide::Module all = Halide::Pipeline(pipeline.results).compile_to_module(pipeline.arguments, plan.symbol, target);
-    softmax_attention attention = make_algorithm(variant, plan);
-    if (plan.pass == "forward" && !attention.tables.empty()) {
-        const Halide::Module tables =
-            Halide::Pipeline(attention.table_makers())
-                .compile_to_module(attention.table_arguments(), plan.symbol + "_tables", target);
+    Halide::Module all = pipelines.main.compiled(plan.symbol, target);
+    if (!pipelines.tables.results.empty()) {
+        const Halide::Module tables = pipelines.tables.compiled(plan.symbol + "_tables", target);
         for (const auto &function : tables.functions()) all.append(function);
         for (const auto &buffer : tables.buffers()) all.append(buffer);
     }
@@ -177,21 +182,21 @@ std::string table_text(const generator_library &library, const std::vector<kerne
             for (const kernel_choice &choice : choices) {
                 const kernel_plan plan = plan_kernel(library, variant, choice);
                 if (plan.isa != isa) continue;
-                const softmax_attention attention = make_algorithm(variant, plan);
-                const tile_shape &tile = attention.tile;
+                const tile_shape tile = prefill_tiles_for(variant, isa, plan.types).tile;
+                const std::vector<range_table> made = tables_of(variant, plan, tile);
                 out << "int " << plan.symbol << "_argv(void **);\n";
                 std::string tables = "nullptr, 0, nullptr";
-                if (plan.pass == "forward" && !attention.tables.empty()) {
+                if (!made.empty()) {
                     out << "int " << plan.symbol << "_tables_argv(void **);\n";
                     table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
-                    for (const tile_table &table : attention.tables) {
-                        table_lists << (table.source.number > 0 ? ", " : "")
-                                    << "{heed::data_type::" << (table.source.type.is_float() ? "f32" : "i32") << ", "
-                                    << (table.source.by_key ? "true" : "false") << "}";
+                    for (const range_table &table : made) {
+                        table_lists << (table.number > 0 ? ", " : "")
+                                    << "{heed::data_type::" << (table.type.is_float() ? "f32" : "i32") << ", "
+                                    << (table.by_key ? "true" : "false") << "}";
                     }
                     table_lists << "};\n";
-                    tables = "tables_of_" + plan.name + ", " + std::to_string(attention.tables.size()) + ", " +
-                             plan.symbol + "_tables_argv";
+                    tables = "tables_of_" + plan.name + ", " + std::to_string(made.size()) + ", " + plan.symbol +
+                             "_tables_argv";
                 }
                 const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
                 lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", \"prefill\", " << quoted(isa)

@@ -89,8 +89,8 @@ Expr tanh(tag, const Expr &a) {
     return Halide::select(is_not_a_number(a), a, x * numerator / denominator);
 }
 
-// Halide's versions of these make a number of NaN, and 0 of e^a where a is so large that the exponent leaves 32 bits. In
-// vectors the logarithm of infinity is that of the largest float.
+// Halide's versions of these make a number of NaN, and 0 of e^a where a is so large that the exponent leaves 32 bits.
+// In vectors the logarithm of infinity is that of the largest float.
 Expr exp(tag, const Expr &a) {
     const float largest = 88.7228f;  // e^a is finite up to here
     const Expr infinity = Halide::reinterpret<float>(Expr(infinity_bits));

@@ -38,7 +38,7 @@ prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string
     // Documents of 512 in 4096 tokens, causal, one thread of a Zen 4 core: 27.7 ms with narrow tiles, 29.6 ms with wide
     // ones; there narrow tiles of 128 keys take as long as wide ones for causal masks, too.
     const bool is_window = reachable_keys_are_bounded_below(variant);
-    const bool narrow = is_window || tiles_are_skipped_by_data(variant);
+    const bool narrow = is_window || !range_tables_of(variant, true).empty();
     prefill_tiles tiles;
     if (isa == "avx512") {
         tiles.registers = {.lanes = 16, .query_vectors = narrow ? 2 : 4};

@@ -137,6 +137,14 @@ constexpr call_arguments typed_arguments(const variant_description &variant, con
     return arguments;
 }
 
+constexpr call_arguments weights_arguments(const variant_description &variant, const input_argument &query,
+                                           const input_argument &key, const output_argument &weights,
+                                           const call_options &options) noexcept {
+    call_arguments arguments = typed_arguments(variant, query, key, {}, weights, options);
+    arguments.pass = "weights";
+    return arguments;
+}
+
 }  // namespace detail
 
 /// A variant with inputs. `Inputs` has one member per input and lists them by heed_inputs().
@@ -148,49 +156,40 @@ class attention_kernel {
     /// Computes `output`. Throws a heed::error; a refused call writes nothing.
     void operator()(const input_argument &query, const input_argument &key, const input_argument &value,
                     const output_argument &output, const Inputs &inputs, const call_options &options = {}) const {
-        const auto list = inputs.heed_inputs();
-        call_arguments arguments = detail::typed_arguments(*variant_, query, key, value, output, options);
-        arguments.inputs = list.data();
-        arguments.input_count = static_cast<int>(list.size());
-        run(arguments);
+        with_inputs(detail::typed_arguments(*variant_, query, key, value, output, options), inputs, heed::run);
     }
 
     /// The same without exceptions.
     status try_run(const input_argument &query, const input_argument &key, const input_argument &value,
                    const output_argument &output, const Inputs &inputs,
                    const call_options &options = {}) const noexcept {
-        const auto list = inputs.heed_inputs();
-        call_arguments arguments = detail::typed_arguments(*variant_, query, key, value, output, options);
-        arguments.inputs = list.data();
-        arguments.input_count = static_cast<int>(list.size());
-        return heed::try_run(arguments);
+        return with_inputs(detail::typed_arguments(*variant_, query, key, value, output, options), inputs,
+                           heed::try_run);
     }
 
     /// Computes the attention matrix, `weights` (batch, heads, q_len, kv_len); for this `weights` must be among PASSES.
     void weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                  const Inputs &inputs, const call_options &options = {}) const {
-        const auto list = inputs.heed_inputs();
-        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
-        arguments.pass = "weights";
-        arguments.inputs = list.data();
-        arguments.input_count = static_cast<int>(list.size());
-        run(arguments);
+        with_inputs(detail::weights_arguments(*variant_, query, key, weights, options), inputs, heed::run);
     }
 
     /// The same without exceptions.
     status try_weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                        const Inputs &inputs, const call_options &options = {}) const noexcept {
-        const auto list = inputs.heed_inputs();
-        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
-        arguments.pass = "weights";
-        arguments.inputs = list.data();
-        arguments.input_count = static_cast<int>(list.size());
-        return heed::try_run(arguments);
+        return with_inputs(detail::weights_arguments(*variant_, query, key, weights, options), inputs, heed::try_run);
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }
 
   private:
+    template <typename Result>
+    static Result with_inputs(call_arguments arguments, const Inputs &inputs, Result (*call)(const call_arguments &)) {
+        const auto list = inputs.heed_inputs();
+        arguments.inputs = list.data();
+        arguments.input_count = static_cast<int>(list.size());
+        return call(arguments);
+    }
+
     const variant_description *variant_;
 };
 
@@ -215,17 +214,13 @@ class attention_kernel<void> {
     /// Computes the attention matrix, `weights` (batch, heads, q_len, kv_len); for this `weights` must be among PASSES.
     void weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                  const call_options &options = {}) const {
-        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
-        arguments.pass = "weights";
-        run(arguments);
+        run(detail::weights_arguments(*variant_, query, key, weights, options));
     }
 
     /// The same without exceptions.
     status try_weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                        const call_options &options = {}) const noexcept {
-        call_arguments arguments = detail::typed_arguments(*variant_, query, key, {}, weights, options);
-        arguments.pass = "weights";
-        return heed::try_run(arguments);
+        return heed::try_run(detail::weights_arguments(*variant_, query, key, weights, options));
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }
