@@ -3,7 +3,7 @@
 # More Debian packages are taken from $extra_packages.
 
 packages="fonts-dejavu-core g++ libboost-dev libcli11-dev libeigen3-dev libfmt-dev libfreetype-dev libopenblas-dev libpng-dev
-    libutf8proc-dev nlohmann-json3-dev python3-venv $extra_packages"
+    libutf8proc-dev nlohmann-json3-dev python3-dev python3-venv $extra_packages"
 
 missing=
 for package in $packages; do
