@@ -18,6 +18,17 @@ Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
 
 int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
 
+/// A sum of many products is rounded at the magnitude that it has reached: long rows are added up in parts, of equal
+/// size where there is one. For rows of 576 elements that halves the error of a score.
+int product_parts(int head_dim) {
+    constexpr int longest = 128;
+    const int fewest = (head_dim + longest - 1) / longest;
+    for (int parts = fewest; parts <= 2 * fewest; ++parts) {
+        if (head_dim % parts == 0) return parts;
+    }
+    return fewest;
+}
+
 /// The keys for which a condition on one of them can be true, as far as Halide can solve it.
 template <class Condition>
 Halide::Internal::Interval keys_where(const Condition &may_attend) {
@@ -99,10 +110,23 @@ Expr softmax_attention::value_element(const Expr &column, const Expr &key_offset
 }
 
 void softmax_attention::compute_scores() {
-    head_dims = RDom(0, variant.head_dim, "head_dims");
+    const int parts = product_parts(variant.head_dim), dims_of_part = (variant.head_dim + parts - 1) / parts;
+    const Expr key_offset = key_group * tile.keys_together + key_in_group;
+    head_dims = RDom(0, dims_of_part, "head_dims");
     at_step(product, {row, key_in_group, key_group}) = 0.0f;
-    at_step(product, {row, key_in_group, key_group}) +=
-        at(query_tile, {row, head_dims}) * key_element(head_dims, key_group * tile.keys_together + key_in_group);
+    if (parts == 1) {
+        at_step(product, {row, key_in_group, key_group}) +=
+            at(query_tile, {row, head_dims}) * key_element(head_dims, key_offset);
+    } else {
+        const Expr element = head_part * dims_of_part + head_dims;
+        head_parts = RDom(0, parts, "head_parts");
+        head_dims.where(element < variant.head_dim);
+        at_step(partial_product, {row, key_in_group, key_group, head_part}) = 0.0f;
+        at_step(partial_product, {row, key_in_group, key_group, head_part}) +=
+            at(query_tile, {row, element}) * key_element(element, key_offset);
+        at_step(product, {row, key_in_group, key_group}) +=
+            at_step(partial_product, {row, key_in_group, key_group, head_parts});
+    }
 
     keys_to_score = reachable_groups_of_keys("keys_to_score");
     const Expr this_key = keys_to_score.y * tile.keys_together + keys_to_score.x;

@@ -72,19 +72,20 @@ class softmax_attention : public attention_algorithm {
 
     // Within a tile, then which tile.
     Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, key_in_group{"key_in_group"}, key_group{"key_group"},
-        slot{"slot"};
+        slot{"slot"}, head_part{"head_part"};
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"};
     Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
     Halide::Var table_row{"table_row"};                                // of tables over queries or keys
 
-    Halide::RDom rows_to_read, head_dims, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate,
-        keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
+    Halide::RDom rows_to_read, head_dims, head_parts, keys_to_score, keys_to_mask, keys_to_compare,
+        keys_to_exponentiate, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row): scaled
     Halide::Func query_tile{"query_tile"};            ///< (row, dim): the same transposed
     Halide::Func key_tile{"key_tile"};                ///< (dim, key): as it enters the product, if not plain
     Halide::Func value_tile{"value_tile"};            ///< (dim, key): as it is weighed, if not plain
     Halide::Func product{"product"};                  ///< (row, key in group, group of keys): scale * <query, key>
+    Halide::Func partial_product{"partial_product"};  ///< the same of one part of a long row
     Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask
     Halide::Func block_max{"block_max"};              ///< (row), of one step
     Halide::Func weight{"weight"};                    ///< (row, key): exp(score - block_max)

@@ -133,17 +133,22 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         .partition(row_outer, Partition::Never)
         .partition(a.keys_to_score.y, Partition::Never);
     a.score.update(1).vectorize(a.row, lanes);
-    one_tile(a.product.compute_at(a.score, row_outer))
-        .bound_extent(a.key_in_group, a.tile.keys_together)
-        .bound_extent(a.key_group, 1)
-        .vectorize(a.row, lanes)
-        .unroll(a.row)
-        .unroll(a.key_in_group);
-    a.product.update()
-        .reorder(a.row, a.key_in_group, a.head_dims)
-        .vectorize(a.row, lanes)
-        .unroll(a.row)
-        .unroll(a.key_in_group);
+    const auto in_registers = [&](Func f) {
+        one_tile(f).bound_extent(a.key_in_group, a.tile.keys_together).bound_extent(a.key_group, 1);
+        for (Halide::Stage stage : {Halide::Stage(f), Halide::Stage(f.update())}) {
+            stage.vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_group);
+        }
+    };
+    a.product.compute_at(a.score, row_outer);
+    if (a.partial_product.defined()) {
+        a.product.update().reorder(a.row, a.key_in_group, a.head_parts);
+        a.partial_product.compute_at(a.product, a.head_parts).bound_extent(a.head_part, 1);
+        a.partial_product.update().reorder(a.row, a.key_in_group, a.head_dims);
+        in_registers(a.partial_product);
+    } else {
+        a.product.update().reorder(a.row, a.key_in_group, a.head_dims);
+    }
+    in_registers(a.product);
 
     a.block_max.compute_at(a.state, step).bound_extent(a.row, a.tile.rows).vectorize(a.row, lanes);
     if (a.block_max.has_update_definition()) {

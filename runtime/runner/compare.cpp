@@ -62,7 +62,6 @@ comparison compare(const problem &of, const results &actual, const expectation &
                    bool log_sum_exp) {
     comparison result;
     const bool are_weights = expected.what == computed::weights;
-    const double roundings = score_roundings * std::sqrt(std::max(1.0, of.variant->head_dim / 128.0));
     const auto note = [&](double error, double allowed, double &largest, const auto &text) {
         largest = std::max(largest, error);
         result.share_of_bar = std::max(result.share_of_bar, error / allowed);
@@ -72,7 +71,7 @@ comparison compare(const problem &of, const results &actual, const expectation &
         const row_address &address = expected.rows[r];
         const std::int64_t nan_key = r < not_a_number.size() ? not_a_number[r] : -1;
         const bool sees_nan = nan_key >= 0;
-        const double from_sums = std::max(error_bar, roundings * 0x1p-24 * expected.score_magnitude[r]);
+        const double from_sums = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]);
         const double allowed = from_sums + rounding_of(of.types.output);
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);

@@ -27,7 +27,7 @@ struct comparison {
 };
 
 /// A score is known to some f32 roundings of its magnitude, however large the output: a sum of 128 products has 5
-/// typically. Beyond, the number grows with the root of head_dim.
+/// typically, and kernels add longer rows up in parts.
 inline constexpr double score_roundings = 8.0;
 
 /// The key that a row sees and that is NaN; none if negative.

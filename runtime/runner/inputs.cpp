@@ -102,6 +102,16 @@ double input_table::read(const std::int64_t *indices) const {
     return type == data_type::f32 ? static_cast<double>(reals[at]) : static_cast<double>(integers[at]);
 }
 
+bool can_have(const variant_description &variant, const call_sizes &sizes) {
+    if (sizes.batch == 0 || sizes.q_len == 0 || sizes.kv_len == 0) return true;  // nothing is read
+    for (int input = 0; input < variant.input_count; ++input)
+        for (int dimension = 0; dimension < variant.inputs[input].rank; ++dimension) {
+            const index_range range = variant.readings.input_index(sizes, input, dimension);
+            if (range.known && range.lowest < 0) return false;
+        }
+    return true;
+}
+
 std::vector<planned_tensor> planned_inputs(const variant_description &variant, const call_sizes &sizes) {
     std::vector<planned_tensor> result;
     result.reserve(static_cast<std::size_t>(variant.input_count));

@@ -50,6 +50,10 @@ struct input_table {
     }
 };
 
+/// Whether the declaration reads no input before its first element in calls of these sizes. The runtime refuses others:
+/// of more queries than keys, say, where an input is indexed by q_pos.
+bool can_have(const variant_description &variant, const call_sizes &sizes);
+
 /// Names and extents of the tables of a call.
 std::vector<planned_tensor> planned_inputs(const variant_description &variant, const call_sizes &sizes);
 
