@@ -27,6 +27,12 @@ inline constexpr auto window_first_tokens =
 /// Grouped-query attention of LLaMA-2-70B (Ainslie et al. 2023): 64 query heads share 8 key/value heads.
 inline constexpr auto gqa_64_8 = variant(heads = 64_c, groups = 8_c, head_dim = 128_c, mask = causal);
 
+/// The attention of LLaMA-3-8B as it meets a cache whose keys are rotated already; then with heads of their own, and with
+/// one for all, for what sharing saves.
+inline constexpr auto gqa_32_8 = variant(heads = 32_c, groups = 8_c, head_dim = 128_c, mask = causal);
+inline constexpr auto mha_32 = variant(heads = 32_c, head_dim = 128_c, mask = causal);
+inline constexpr auto mqa_64 = variant(heads = 64_c, groups = 1_c, head_dim = 128_c, mask = causal);
+
 /// Multi-query attention (Shazeer 2019): all query heads share one key/value head.
 inline constexpr auto mqa = variant(heads = 8_c, groups = 1_c, head_dim = 64_c, mask = causal);
 

@@ -5,6 +5,7 @@
 #     NAMESPACE <namespace>         where it declares them
 #     VARIANTS <name>...            which of them to compile
 #     [PASSES <pass>...]            forward (default); weights: the attention matrix itself, see heed/call.hpp
+#     [SCHEDULES <schedule>...]     of forward: decode (few queries) and prefill (many); default: both, picked per call
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32
 #     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
@@ -14,10 +15,10 @@
 # every variant is an object to call.
 function(heed_add_kernels target)
     set(context "heed_add_kernels(${target})")
-    cmake_parse_arguments(PARSE_ARGV 1 ARG "" "VARIANTS_HEADER;NAMESPACE" "VARIANTS;PASSES;DTYPES;TARGETS;EMIT")
+    cmake_parse_arguments(PARSE_ARGV 1 ARG "" "VARIANTS_HEADER;NAMESPACE" "VARIANTS;PASSES;SCHEDULES;DTYPES;TARGETS;EMIT")
     if(DEFINED ARG_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "${context}: unknown argument '${ARG_UNPARSED_ARGUMENTS}'. "
-                            "Known: VARIANTS_HEADER NAMESPACE VARIANTS PASSES DTYPES TARGETS EMIT.")
+                            "Known: VARIANTS_HEADER NAMESPACE VARIANTS PASSES SCHEDULES DTYPES TARGETS EMIT.")
     endif()
     if(DEFINED ARG_KEYWORDS_MISSING_VALUES)
         message(FATAL_ERROR "${context}: no value after ${ARG_KEYWORDS_MISSING_VALUES}.")
@@ -34,6 +35,10 @@ function(heed_add_kernels target)
     if(NOT DEFINED ARG_PASSES)
         set(ARG_PASSES forward)
     endif()
+    _heed_check_values("${context}" SCHEDULES "${ARG_SCHEDULES}" decode prefill)
+    if(NOT DEFINED ARG_SCHEDULES)
+        set(ARG_SCHEDULES decode prefill)
+    endif()
     if(NOT DEFINED ARG_DTYPES)
         set(ARG_DTYPES f32)
     endif()
@@ -43,7 +48,7 @@ function(heed_add_kernels target)
                                 "them for query, key, value and output, as in f32:f16:f16:f32.")
         endif()
     endforeach()
-    foreach(list IN ITEMS PASSES DTYPES)
+    foreach(list IN ITEMS PASSES SCHEDULES DTYPES)
         set(unique ${ARG_${list}})
         list(REMOVE_DUPLICATES unique)
         if(NOT "${unique}" STREQUAL "${ARG_${list}}")
@@ -116,18 +121,25 @@ int main(int argc, char **argv) {
     set(objects)
     set(choices)
     foreach(pass IN LISTS ARG_PASSES)
-        foreach(dtype IN LISTS ARG_DTYPES)
-            foreach(halide_target isa IN ZIP_LISTS ARG_TARGETS isas)
-                list(APPEND choices "${pass}/${dtype}/${halide_target}/${isa}")
+        set(schedules prefill)
+        if(pass STREQUAL forward)
+            set(schedules ${ARG_SCHEDULES})
+        endif()
+        foreach(schedule IN LISTS schedules)
+            foreach(dtype IN LISTS ARG_DTYPES)
+                foreach(halide_target IN LISTS ARG_TARGETS)
+                    list(APPEND choices "${pass}/${schedule}/${dtype}/${halide_target}")
+                endforeach()
             endforeach()
         endforeach()
     endforeach()
     foreach(variant IN LISTS ARG_VARIANTS)
         foreach(choice IN LISTS choices)
             string(REPLACE "/" ";" choice "${choice}")
-            list(POP_FRONT choice pass dtype halide_target isa)
+            list(POP_FRONT choice pass schedule dtype halide_target)
+            _heed_isa("${context}" "${halide_target}" isa)
             string(REPLACE ":" "_" types "${dtype}")
-            set(base "${folder}/${variant}_${pass}_prefill_${types}_${isa}")
+            set(base "${folder}/${variant}_${pass}_${schedule}_${types}_${isa}")
             set(byproducts)
             if("stmt" IN_LIST ARG_EMIT)
                 list(APPEND byproducts "${base}.stmt")
@@ -136,15 +148,21 @@ int main(int argc, char **argv) {
                 list(APPEND byproducts "${base}.s")
             endif()
             set(emit)
-            if(DEFINED ARG_EMIT)
-                set(emit --emit ${ARG_EMIT})
+            if("stmt" IN_LIST ARG_EMIT)
+                set(emit --stmt)
+            endif()
+            set(tidy)
+            if(NOT "assembly" IN_LIST ARG_EMIT)
+                set(tidy COMMAND ${CMAKE_COMMAND} -E rm "${base}.s")
             endif()
             add_custom_command(
                 OUTPUT "${base}.o" BYPRODUCTS ${byproducts}
-                COMMAND ${generate} kernel --variant ${variant} --pass ${pass} --dtype ${dtype}
-                        --target ${halide_target} --output "${base}" ${emit}
+                COMMAND ${generate} kernel --variant ${variant} --pass ${pass} --schedule ${schedule}
+                        --dtype ${dtype} --target ${halide_target} --output "${base}" ${emit}
+                COMMAND ${CMAKE_CXX_COMPILER} -c "${base}.s" -o "${base}.o"
+                ${tidy}
                 DEPENDS ${target}.generator
-                COMMENT "Kernel ${variant} ${pass} ${dtype} for ${isa}"
+                COMMENT "Kernel ${variant} ${pass} ${schedule} ${dtype} for ${isa}"
                 VERBATIM)
             list(APPEND objects "${base}.o")
         endforeach()
@@ -153,8 +171,7 @@ int main(int argc, char **argv) {
         OUTPUT "${folder}/include/${target}.hpp" "${folder}/table.cpp"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/include"
         COMMAND ${generate} header --output "${folder}/include/${target}.hpp"
-        COMMAND ${generate} table --passes ${ARG_PASSES} --dtypes ${ARG_DTYPES} --targets ${ARG_TARGETS}
-                --output "${folder}/table.cpp"
+        COMMAND ${generate} table ${choices} --output "${folder}/table.cpp"
         DEPENDS ${target}.generator
         COMMENT "Header and table of ${target}"
         VERBATIM)

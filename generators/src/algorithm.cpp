@@ -29,24 +29,13 @@ int product_parts(int head_dim) {
     return fewest;
 }
 
-/// The keys for which a condition on one of them can be true, as far as Halide can solve it.
-template <class Condition>
-Halide::Internal::Interval keys_where(const Condition &may_attend) {
-    const Expr key = Halide::Internal::Variable::make(Halide::Int(32), "this_key");
-    return Halide::Internal::solve_for_outer_interval(may_attend(key), "this_key");
-}
-
 }  // namespace
 
 softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape, const storage_types &stored)
-    : attention_algorithm(source, stored),
+    : forward_attention(source, stored),
       tile(shape),
       key_is_plain(keys_are_plain(source, stored)),
-      value_is_plain(values_are_plain(source, stored)),
-      query(types.query, 5, "query"),
-      key(types.key, 4, "key"),
-      value(types.value, 4, "value"),
-      output(types.output, 5, "output") {
+      value_is_plain(values_are_plain(source, stored)) {
     for (const range_table &table : range_tables_of(variant, tile.heads_per_tile == 1)) {
         tables.push_back({table, ImageParam(table.type, 5, "tile_table_" + std::to_string(table.number))});
         tables.back().entries.dim(0).set_bounds(0, 2);
@@ -82,21 +71,10 @@ void softmax_attention::read_queries() {
 }
 
 void softmax_attention::read_keys_and_values() {
-    const element_values values = key_element_at(key_index(key_in_tile));
+    const Expr kv_pos = key_index(key_in_tile);
     const auto of_key = [&](const Func &mean) { return at_step(mean, {key_in_tile}); };
-    const position_index keys_of_table{{table_row}, table_row, {values.kv_pos}};
-    if (!key_is_plain) {
-        at_step(key_tile, {dim, key_in_tile}) = modified_element(
-            variant.key_stages, values,
-            [&](const Expr &index) { return to_float(key(index, values.kv_pos, group, batch), types.has_f16c); },
-            variant.head_dim, look_up(), of_key, keys_of_table, of_keys);
-    }
-    if (!value_is_plain) {
-        at_step(value_tile, {dim, key_in_tile}) = modified_element(
-            variant.value_stages, values,
-            [&](const Expr &index) { return to_float(value(index, values.kv_pos, group, batch), types.has_f16c); },
-            variant.value_dim, look_up(), of_key, keys_of_table, of_values);
-    }
+    if (!key_is_plain) at_step(key_tile, {dim, key_in_tile}) = modified_key(kv_pos, of_key);
+    if (!value_is_plain) at_step(value_tile, {dim, key_in_tile}) = modified_value(kv_pos, of_key);
 }
 
 Expr softmax_attention::key_element(const Expr &index, const Expr &key_offset) const {
@@ -113,7 +91,10 @@ void softmax_attention::compute_scores() {
     const int parts = product_parts(variant.head_dim), dims_of_part = (variant.head_dim + parts - 1) / parts;
     const Expr key_offset = key_group * tile.keys_together + key_in_group;
     head_dims = RDom(0, dims_of_part, "head_dims");
-    at_step(product, {row, key_in_group, key_group}) = 0.0f;
+    // Values are read in narrow columns, which processors do not foresee: they are asked for while keys are at work.
+    at_step(values_asked_for, {key_group}) = read_ahead(value, key_block * tile.keys + key_group * tile.keys_together,
+                                                        tile.keys_together, variant.value_dim, true);
+    at_step(product, {row, key_in_group, key_group}) = at_step(values_asked_for, {key_group});
     if (parts == 1) {
         at_step(product, {row, key_in_group, key_group}) +=
             at(query_tile, {row, head_dims}) * key_element(head_dims, key_offset);
@@ -137,7 +118,7 @@ void softmax_attention::compute_scores() {
     keys_to_mask = reachable_keys_of_tile("keys_to_mask");
     keys_to_mask.where(!classify(key_block).must);
     at_step(score, {row, keys_to_mask}) =
-        Halide::select(visible(row, keys_to_mask), at_step(score, {row, keys_to_mask}), minus_infinity());
+        Halide::select(visible(row, keys_to_mask), at_step(score, {row, keys_to_mask}), masked_score());
 }
 
 // Softmax of one step, relative to its own maximum; or weights that need no maximum.
@@ -149,7 +130,7 @@ void softmax_attention::compute_weights() {
     if (variant.free_weight) {
         at_step(block_max, {row}) = 0.0f;
         at_step(weight, {row, this_key}) = Halide::select(
-            is_minus_infinity(this_score), 0.0f, variant.free_weight(values_at(row, this_key, this_score), look_up()));
+            is_masked(this_score), 0.0f, variant.free_weight(values_at(row, this_key, this_score), look_up()));
     } else {
         keys_to_compare = reachable_keys_of_tile("keys_to_compare");
         at_step(block_max, {row}) = minus_infinity();
@@ -228,19 +209,10 @@ void softmax_attention::carry_state() {
 }
 
 void softmax_attention::write_results() {
-    const Expr maximum = at(state, {row, running_max}), sum = at(state, {row, running_sum});
-    Expr reference = finite_reference(maximum), factor = 1.0f, total = sum;
-    if (variant.sink_logit) {
-        reference = finite_reference(Halide::max(maximum, sink()));
-        // A sink far above the scores leaves small outputs, which are to be as exact as any.
-        factor = arithmetic::exp(arithmetic::tag{}, maximum - reference);
-        total = sum * factor + arithmetic::exp(arithmetic::tag{}, sink() - reference);
-    }
-    // Some key contributes 1, its step's maximum, to the sum, or NaN.
-    const Expr nothing_visible = is_positive_zero(sum);
-    at(normaliser, {row}) = variant.free_weight ? Expr(1.0f) : Halide::select(nothing_visible, 0.0f, factor / total);
-    at(log_of_total, {row}) =
-        Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total));
+    const normalised row_result =
+        normalise(at(state, {row, running_max}), at(state, {row, running_sum}), values_at(row, 0, Expr()));
+    at(normaliser, {row}) = row_result.factor;
+    at(log_of_total, {row}) = row_result.log_of_total;
 
     const Expr row_index = position * tile.heads_per_tile + head_in_group % tile.heads_per_tile;
     const auto of_tile = [&](const Func &f, std::vector<Expr> indices) {
@@ -259,24 +231,13 @@ void softmax_attention::write_results() {
     log_sum_exp(head_in_group, position, group, batch) = of_tile(log_of_total, {result_row});
 }
 
-// What the argument check of the runtime guarantees.
-void softmax_attention::pin_layouts() {
-    const int heads = variant.heads / variant.groups;
-    query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads);
-    key.dim(0).set_bounds(0, variant.head_dim).set_stride(1);
-    value.dim(0).set_bounds(0, variant.value_dim).set_stride(1);
-    output.output_buffer().dim(0).set_bounds(0, variant.value_dim).set_stride(1).dim(1).set_bounds(0, heads);
-    log_sum_exp.output_buffer().dim(0).set_bounds(0, heads).set_stride(Expr());
-    for (int outer = 1; outer < 4; ++outer) {
-        const auto same = output.output_buffer().dim(outer + 1);
-        log_sum_exp.output_buffer().dim(outer).set_bounds(same.min(), same.extent());
-    }
-}
-
 value_range softmax_attention::range_of(const range_table &table, const Expr &block) const {
     const ImageParam &entries = tables[static_cast<std::size_t>(table.number)].entries;
     const auto entry = [&](int which) {
-        return Expr(entries(which, table.by_key ? block : Expr(query_block), head_block, group, batch));
+        // Halide bounds what no tile reads, too, and would find it outside of the table.
+        const Expr tile_number =
+            Halide::unsafe_promise_clamped(table.by_key ? block : Expr(query_block), 0, entries.dim(1).extent() - 1);
+        return Expr(entries(which, tile_number, head_block, group, batch));
     };
     return {entry(0), entry(1)};
 }
@@ -330,12 +291,9 @@ std::vector<Halide::Argument> softmax_attention::table_arguments() const {
 }
 
 std::vector<Halide::Argument> softmax_attention::arguments() const {
-    std::vector<Halide::Argument> all{query, key, value};
-    for (const Halide::Argument &input : input_arguments()) all.push_back(input);
-    for (const tile_table &table : tables) all.push_back(table.entries);
-    all.push_back(q_len);
-    all.push_back(kv_len);
-    return all;
+    std::vector<ImageParam> made;
+    for (const tile_table &table : tables) made.push_back(table.entries);
+    return forward_attention::arguments(made);
 }
 
 Halide::FuncRef softmax_attention::at(const Func &f, std::vector<Expr> indices) const {
@@ -484,7 +442,5 @@ std::vector<range_table> range_tables_of(const variant_source &variant, bool one
     });
     return tables;
 }
-
-Expr softmax_attention::sink() const { return variant.sink_logit(values_at(row, 0, Expr()), look_up()); }
 
 }  // namespace heed::generators

@@ -50,13 +50,12 @@ bool reachable_keys_are_bounded_below(const variant_source &variant);
 std::vector<range_table> range_tables_of(const variant_source &variant, bool one_head);
 
 /// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
-class softmax_attention : public attention_algorithm {
+class softmax_attention : public forward_attention {
   public:
     softmax_attention(const variant_source &variant, const tile_shape &tile, const storage_types &types = {});
 
     /// In the order of kernel_description::run; the two results follow.
     std::vector<Halide::Argument> arguments() const;
-    std::vector<Halide::Func> results() const { return {output, log_sum_exp}; }
 
     /// The kernel that makes `tables`, if there are any; it takes the inputs, q_len and kv_len.
     std::vector<Halide::Func> table_makers();
@@ -66,43 +65,34 @@ class softmax_attention : public attention_algorithm {
     /// Rows of keys and values that are used as they lie in memory, without a tile of their own.
     bool key_is_plain, value_is_plain;
 
-    // Arguments, innermost dimension first. The query heads are split into (head in group, group).
-    Halide::ImageParam query, key, value;
     std::vector<tile_table> tables;
 
     // Within a tile, then which tile.
     Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, key_in_group{"key_in_group"}, key_group{"key_group"},
         slot{"slot"}, head_part{"head_part"};
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"};
-    Halide::Var head_in_group{"head_in_group"}, position{"position"};  // of the results
-    Halide::Var table_row{"table_row"};                                // of tables over queries or keys
 
     Halide::RDom rows_to_read, head_dims, head_parts, keys_to_score, keys_to_mask, keys_to_compare,
         keys_to_exponentiate, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
 
-    Halide::Func query_rows{"query_rows"};            ///< (dim, row): scaled
-    Halide::Func query_tile{"query_tile"};            ///< (row, dim): the same transposed
-    Halide::Func key_tile{"key_tile"};                ///< (dim, key): as it enters the product, if not plain
-    Halide::Func value_tile{"value_tile"};            ///< (dim, key): as it is weighed, if not plain
-    Halide::Func product{"product"};                  ///< (row, key in group, group of keys): scale * <query, key>
-    Halide::Func partial_product{"partial_product"};  ///< the same of one part of a long row
-    Halide::Func score{"score"};                      ///< (row, key): after score_mod and mask
-    Halide::Func block_max{"block_max"};              ///< (row), of one step
-    Halide::Func weight{"weight"};                    ///< (row, key): exp(score - block_max)
-    Halide::Func block_sum{"block_sum"};              ///< (row)
-    Halide::Func applied_weight{"applied_weight"};    ///< weight * weight_factor, if there is one
-    Halide::Func value_bits{"value_bits"};            ///< largest |V| of a tile of keys, as bits: are all finite?
-    Halide::Func weighted_values{"weighted_values"};  ///< (row, column), of one step
-    Halide::Func exposed_values{"exposed_values"};    ///< the same, where masked values are not finite
-    Halide::Func state{"state"};                      ///< (row, slot): carried over the steps
-    Halide::Func normaliser{"normaliser"};            ///< (row): factor of the accumulated values
-    Halide::Func log_of_total{"log_of_total"};        ///< (row): natural logarithm of the denominator
-    Halide::Func output;                              ///< (column, head in group, position, group, batch)
-    Halide::Func log_sum_exp{"log_sum_exp"};          ///< (head in group, position, group, batch)
-
-    /// Means over rows of queries (row), keys and values (key) and results (as output, without column); tables for all
-    /// of a call.
-    row_parts of_queries, of_keys, of_values, of_outputs;
+    Halide::Func query_rows{"query_rows"};              ///< (dim, row): scaled
+    Halide::Func query_tile{"query_tile"};              ///< (row, dim): the same transposed
+    Halide::Func key_tile{"key_tile"};                  ///< (dim, key): as it enters the product, if not plain
+    Halide::Func value_tile{"value_tile"};              ///< (dim, key): as it is weighed, if not plain
+    Halide::Func values_asked_for{"values_asked_for"};  ///< 0, for a group of keys
+    Halide::Func product{"product"};                    ///< (row, key in group, group of keys): scale * <query, key>
+    Halide::Func partial_product{"partial_product"};    ///< the same of one part of a long row
+    Halide::Func score{"score"};                        ///< (row, key): after score_mod and mask
+    Halide::Func block_max{"block_max"};                ///< (row), of one step
+    Halide::Func weight{"weight"};                      ///< (row, key): exp(score - block_max)
+    Halide::Func block_sum{"block_sum"};                ///< (row)
+    Halide::Func applied_weight{"applied_weight"};      ///< weight * weight_factor, if there is one
+    Halide::Func value_bits{"value_bits"};              ///< largest |V| of a tile of keys, as bits: are all finite?
+    Halide::Func weighted_values{"weighted_values"};    ///< (row, column), of one step
+    Halide::Func exposed_values{"exposed_values"};      ///< the same, where masked values are not finite
+    Halide::Func state{"state"};                        ///< (row, slot): carried over the steps
+    Halide::Func normaliser{"normaliser"};              ///< (row): factor of the accumulated values
+    Halide::Func log_of_total{"log_of_total"};          ///< (row): natural logarithm of the denominator
 
   private:
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
@@ -115,7 +105,6 @@ class softmax_attention : public attention_algorithm {
     void weigh_values();
     void carry_state();
     void write_results();
-    void pin_layouts();
 
     /// f at these indices, of this tile of queries; and of this, or another, step over the keys.
     Halide::FuncRef at(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
@@ -141,7 +130,6 @@ class softmax_attention : public attention_algorithm {
     tile_condition classify(const Halide::Expr &block) const;
     tile_condition classify(const value_range &keys, const Halide::Expr &key_block = Halide::Expr()) const;
     value_range range_of(const range_table &table, const Halide::Expr &block) const;
-    Halide::Expr sink() const;
 };
 
 }  // namespace heed::generators

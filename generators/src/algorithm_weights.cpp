@@ -39,7 +39,7 @@ attention_weights::attention_weights(const variant_source &source, const storage
 
     const pair_values here = values_at(kv, product(kv, head_in_group, position, group, batch));
     score(kv, head_in_group, position, group, batch) =
-        Halide::select(variant.mask(here, look_up()), variant.score_mod(here, look_up()), minus_infinity());
+        Halide::select(variant.mask(here, look_up()), variant.score_mod(here, look_up()), masked_score());
 
     keys = RDom(0, Halide::max(kv_len, 1), "keys");
     keys.where(keys < kv_len);
@@ -56,9 +56,9 @@ attention_weights::attention_weights(const variant_source &source, const storage
     }
     const Expr this_score = score(kv, head_in_group, position, group, batch);
     plain_weight(kv, head_in_group, position, group, batch) =
-        variant.free_weight ? Halide::select(is_minus_infinity(this_score), 0.0f,
-                                             variant.free_weight(values_at(kv, this_score), look_up()))
-                            : exp_of_nonpositive(this_score - reference);
+        variant.free_weight
+            ? Halide::select(is_masked(this_score), 0.0f, variant.free_weight(values_at(kv, this_score), look_up()))
+            : exp_of_nonpositive(this_score - reference);
     row_sum(head_in_group, position, group, batch) = 0.0f;
     row_sum(head_in_group, position, group, batch) += plain_weight(keys, head_in_group, position, group, batch);
 
@@ -73,7 +73,7 @@ attention_weights::attention_weights(const variant_source &source, const storage
     // A masked key weighs exactly 0, also in a row with NaN.
     Expr weight = plain_weight(kv, head_in_group, position, group, batch);
     if (!variant.free_weight) weight = weight / total;
-    weight = Halide::select(is_minus_infinity(this_score), 0.0f, weight);
+    weight = Halide::select(is_masked(this_score), 0.0f, weight);
     if (variant.weight_factor) {
         weight = Halide::select(is_positive_zero(weight), 0.0f,
                                 weight * variant.weight_factor(values_at(kv, Expr()), look_up()));

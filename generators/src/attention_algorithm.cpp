@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "attention_algorithm.hpp"
 
+#include <heed/halide_arithmetic.hpp>
+
+#include "arithmetic.hpp"
+
 namespace heed::generators {
 
 using Halide::Expr;
+
+namespace {
+
+const int hidden_pair = 0x7fd5a5a5;
+
+}  // namespace
+
+Halide::Internal::Interval keys_where(const std::function<Expr(const Expr &)> &may_attend) {
+    const Expr key = Halide::Internal::Variable::make(Halide::Int(32), "this_key");
+    return Halide::Internal::solve_for_outer_interval(may_attend(key), "this_key");
+}
 
 attention_algorithm::attention_algorithm(const variant_source &source, const storage_types &stored)
     : variant(source), types(stored) {
@@ -65,10 +80,106 @@ pair_values attention_algorithm::pair(const Expr &q_row, const Expr &kv_pos, con
             .q_row = q_row};
 }
 
+// e^-inf is 0 as the weight of a hidden pair is. Weights that are no softmax may make something of -inf; for them it is
+// a NaN that no operation yields.
+Expr attention_algorithm::masked_score() const {
+    return variant.free_weight ? Halide::reinterpret<float>(Expr(hidden_pair)) : minus_infinity();
+}
+
+Expr attention_algorithm::is_masked(const Expr &score) const {
+    return variant.free_weight ? Halide::reinterpret<int>(score) == Expr(hidden_pair) : is_minus_infinity(score);
+}
+
+normalised attention_algorithm::normalise(const Expr &maximum, const Expr &sum, const pair_values &of_row) const {
+    Expr reference = finite_reference(maximum), factor = 1.0f, total = sum;
+    if (variant.sink_logit) {
+        const Expr sink = variant.sink_logit(of_row, look_up());
+        reference = finite_reference(Halide::max(maximum, sink));
+        // A sink far above the scores leaves small outputs, which are to be as exact as any.
+        factor = arithmetic::exp(arithmetic::tag{}, maximum - reference);
+        total = sum * factor + arithmetic::exp(arithmetic::tag{}, sink - reference);
+    }
+    // Some key contributes 1, its step's maximum, to the sum, or NaN.
+    const Expr nothing_visible = is_positive_zero(sum);
+    return {variant.free_weight ? Expr(1.0f) : Halide::select(nothing_visible, 0.0f, factor / total),
+            Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total))};
+}
+
+// A function of the runtime: Halide's own prefetches do not help, they ask for one line in four.
+Expr attention_algorithm::read_ahead(const Halide::ImageParam &rows_of, const Expr &first_row, int rows, int elements,
+                                     bool far) const {
+    const Expr buffer = Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(),
+                                                         rows_of.name() + ".buffer", rows_of.parameter());
+    return Halide::Internal::Call::make(
+        Halide::Float(32), "heed_read_ahead",
+        {buffer, 0, first_row, group, batch, rows, elements, Halide::Internal::make_bool(far)},
+        Halide::Internal::Call::Extern);
+}
+
+// Halide's own directive asks for one line in four; this is what it is made of.
+Expr attention_algorithm::prefetched(const Halide::ImageParam &tensor, const Expr &element, const Expr &row) const {
+    const Expr place[] = {element, row, group, batch};
+    Expr offset = Halide::cast<int64_t>(0);
+    for (int i = 0; i < 4; ++i) {
+        offset += Halide::cast<int64_t>(place[i] - tensor.dim(i).min()) * Halide::cast<int64_t>(tensor.dim(i).stride());
+    }
+    const Expr first = Halide::Internal::Variable::make(Halide::Handle(), tensor.name(), tensor.parameter());
+    return Halide::cast<float>(Halide::Internal::Call::make(tensor.type(), Halide::Internal::Call::prefetch,
+                                                            {first, offset, 1, 1}, Halide::Internal::Call::Intrinsic));
+}
+
 std::vector<Halide::Argument> attention_algorithm::input_arguments() const {
     std::vector<Halide::Argument> all;
     for (const kernel_input &input : inputs) all.push_back(input.argument());
     return all;
+}
+
+forward_attention::forward_attention(const variant_source &source, const storage_types &stored)
+    : attention_algorithm(source, stored),
+      query(types.query, 5, "query"),
+      key(types.key, 4, "key"),
+      value(types.value, 4, "value"),
+      output(types.output, 5, "output") {}
+
+std::vector<Halide::Argument> forward_attention::arguments(const std::vector<Halide::ImageParam> &tables) const {
+    std::vector<Halide::Argument> all{query, key, value};
+    for (const Halide::Argument &input : input_arguments()) all.push_back(input);
+    for (const Halide::ImageParam &table : tables) all.push_back(table);
+    all.push_back(q_len);
+    all.push_back(kv_len);
+    return all;
+}
+
+Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
+    return to_float(key(index, kv_pos, group, batch), types.has_f16c);
+}
+
+Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
+    return to_float(value(index, kv_pos, group, batch), types.has_f16c);
+}
+
+Expr forward_attention::modified_key(const Expr &kv_pos, const number_of_row &of_row) {
+    return modified_element(
+        variant.key_stages, key_element_at(kv_pos), [&](const Expr &index) { return stored_key(index, kv_pos); },
+        variant.head_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_keys);
+}
+
+Expr forward_attention::modified_value(const Expr &kv_pos, const number_of_row &of_row) {
+    return modified_element(
+        variant.value_stages, key_element_at(kv_pos), [&](const Expr &index) { return stored_value(index, kv_pos); },
+        variant.value_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_values);
+}
+
+void forward_attention::pin_layouts() {
+    query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
+    key.dim(0).set_bounds(0, variant.head_dim).set_stride(1);
+    value.dim(0).set_bounds(0, variant.value_dim).set_stride(1);
+    output.output_buffer().dim(0).set_bounds(0, variant.value_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
+    log_sum_exp.output_buffer().dim(0).set_bounds(0, heads_in_group()).set_stride(Expr());
+    for (int outer = 1; outer < 4; ++outer) {
+        const auto same = output.output_buffer().dim(outer + 1);
+        log_sum_exp.output_buffer().dim(outer).set_bounds(same.min(), same.extent());
+    }
 }
 
 }  // namespace heed::generators

@@ -6,6 +6,7 @@
 
 #include <Halide.h>
 
+#include <functional>
 #include <vector>
 
 #include <heed/variant_source.hpp>
@@ -13,6 +14,15 @@
 #include "rows.hpp"
 
 namespace heed::generators {
+
+/// What makes a result of the weighted values of a row.
+struct normalised {
+    Halide::Expr factor;        ///< of the values
+    Halide::Expr log_of_total;  ///< natural logarithm of the softmax's denominator
+};
+
+/// The keys for which a condition on one of them can be true, as far as Halide can solve it.
+Halide::Internal::Interval keys_where(const std::function<Halide::Expr(const Halide::Expr &key)> &may_attend);
 
 class attention_algorithm {
   public:
@@ -40,8 +50,59 @@ class attention_algorithm {
     pair_values pair(const Halide::Expr &q_row, const Halide::Expr &kv_pos, const Halide::Expr &head_in_group,
                      const Halide::Expr &score = Halide::Expr()) const;
 
+    /// What stands for the score of a pair that the mask hides, and whether a score is that.
+    Halide::Expr masked_score() const;
+    Halide::Expr is_masked(const Halide::Expr &score) const;
+
+    /// Of a row whose weights, relative to e^maximum, have this sum. `of_row` is any pair of the row.
+    normalised normalise(const Halide::Expr &maximum, const Halide::Expr &sum, const pair_values &of_row) const;
+
+    /// 0, once the processor has been asked for these rows of key or value: into the first cache, or the second if
+    /// `far`.
+    Halide::Expr read_ahead(const Halide::ImageParam &rows_of, const Halide::Expr &first_row, int rows, int elements,
+                            bool far) const;
+
+    /// 0, once the processor has been asked for the line of this element, to be used once.
+    Halide::Expr prefetched(const Halide::ImageParam &tensor, const Halide::Expr &element,
+                            const Halide::Expr &row) const;
+
     /// Inputs.
     std::vector<Halide::Argument> input_arguments() const;
+};
+
+/// A forward pass, whatever its schedule: its tensors and results.
+class forward_attention : public attention_algorithm {
+  public:
+    forward_attention(const variant_source &variant, const storage_types &types);
+
+    /// In the order of kernel_description::run; the two results follow.
+    std::vector<Halide::Argument> arguments(const std::vector<Halide::ImageParam> &tables = {}) const;
+    std::vector<Halide::Func> results() const { return {output, log_sum_exp}; }
+
+    int heads_in_group() const { return variant.heads / variant.groups; }
+
+    // Innermost dimension first. The query heads are split into (head in group, group).
+    Halide::ImageParam query, key, value;
+    Halide::Func output;                      ///< (column, head in group, position, group, batch)
+    Halide::Func log_sum_exp{"log_sum_exp"};  ///< (head in group, position, group, batch)
+
+    Halide::Var head_in_group{"head_in_group"}, position{"position"};
+    Halide::Var table_row{"table_row"};  ///< of tables over queries or keys
+
+    /// Means over rows of queries, keys, values and results; tables for all of a call.
+    row_parts of_queries, of_keys, of_values, of_outputs;
+
+  protected:
+    /// Elements as they lie in memory.
+    Halide::Expr stored_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+    Halide::Expr stored_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+
+    /// Element `dim` as it takes part; a number `mean` of the row is `of_row(mean)`.
+    Halide::Expr modified_key(const Halide::Expr &kv_pos, const number_of_row &of_row);
+    Halide::Expr modified_value(const Halide::Expr &kv_pos, const number_of_row &of_row);
+
+    /// Once the results are defined: what the argument check of the runtime guarantees.
+    void pin_layouts();
 };
 
 }  // namespace heed::generators

@@ -2,11 +2,13 @@
 #include "emit.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 
 #include "algorithm_weights.hpp"
+#include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
 
@@ -80,21 +82,95 @@ struct kernel_pipelines {
     pipeline main, tables;
 };
 
-kernel_pipelines make_pipelines(const variant_source &variant, const kernel_plan &plan) {
+/// What the kernel table says of a kernel.
+struct kernel_facts {
+    int query_tile, key_tile, heads_per_tile, most_queries;
+    std::vector<range_table> tables;
+};
+
+kernel_pipelines make_prefill(const variant_source &variant, const kernel_plan &plan) {
     const prefill_tiles tiles = prefill_tiles_for(variant, plan.isa, plan.types);
-    if (plan.pass == "weights") {
-        attention_weights attention(variant, plan.types);
-        schedule_cpu_weights(attention, tiles.registers.lanes);
-        return {{attention.results(), attention.arguments()}, {}};
-    }
     softmax_attention attention(variant, tiles.tile, plan.types);
     schedule_cpu_prefill(attention, tiles.registers);
     return {{attention.results(), attention.arguments()}, {attention.table_makers(), attention.table_arguments()}};
 }
 
-/// The tables of a kernel, as its pass and tiles have them.
-std::vector<range_table> tables_of(const variant_source &variant, const kernel_plan &plan, const tile_shape &tile) {
-    return plan.pass == "forward" ? range_tables_of(variant, tile.heads_per_tile == 1) : std::vector<range_table>{};
+kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &plan) {
+    const tile_shape tile = prefill_tiles_for(variant, plan.isa, plan.types).tile;
+    return {tile.rows, tile.keys, tile.heads_per_tile, 0, range_tables_of(variant, tile.heads_per_tile == 1)};
+}
+
+kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
+    decode_attention attention(variant, decode_shape_for(variant, plan.isa, plan.types), plan.types);
+    schedule_cpu_decode(attention);
+    return {{attention.results(), attention.arguments()}, {}};
+}
+
+kernel_facts facts_of_decode(const variant_source &variant, const kernel_plan &plan) {
+    const int heads = variant.heads / variant.groups;
+    return {heads, decode_shape_for(variant, plan.isa, plan.types).keys, heads, most_decoded_queries(variant), {}};
+}
+
+kernel_pipelines make_weights(const variant_source &variant, const kernel_plan &plan) {
+    attention_weights attention(variant, plan.types);
+    schedule_cpu_weights(attention, prefill_tiles_for(variant, plan.isa, plan.types).registers.lanes);
+    return {{attention.results(), attention.arguments()}, {}};
+}
+
+kernel_facts facts_of_weights(const variant_source &variant, const kernel_plan &plan) {
+    const tile_shape tile = prefill_tiles_for(variant, plan.isa, plan.types).tile;
+    return {tile.rows, tile.keys, tile.heads_per_tile, 0, {}};
+}
+
+/// How a pass is computed, and for what.
+struct schedule_entry {
+    const char *pass, *schedule;
+    kernel_pipelines (*make)(const variant_source &, const kernel_plan &);
+    kernel_facts (*facts)(const variant_source &, const kernel_plan &);
+};
+
+/// In the order in which a call looks for a kernel that suits its sizes.
+constexpr schedule_entry schedules[] = {{"forward", "decode", make_decode, facts_of_decode},
+                                        {"forward", "prefill", make_prefill, facts_of_prefill},
+                                        {"weights", "prefill", make_weights, facts_of_weights}};
+
+const schedule_entry &find_schedule(const std::string &pass, const std::string &schedule) {
+    for (const schedule_entry &entry : schedules) {
+        if (entry.pass == pass && entry.schedule == schedule) return entry;
+    }
+    throw std::invalid_argument("the pass '" + pass + "' has no schedule '" + schedule + "'");
+}
+
+/// Of one variant, in the order in which a call looks for a kernel: the best level first, then as schedules are.
+std::vector<kernel_plan> plans_of(const generator_library &library, const variant_source &variant,
+                                  const std::vector<kernel_choice> &choices) {
+    std::vector<kernel_plan> plans;
+    for (const std::string &isa : prefill_isas()) {
+        for (const schedule_entry &entry : schedules) {
+            for (const kernel_choice &choice : choices) {
+                if (choice.pass != entry.pass || choice.schedule != entry.schedule) continue;
+                const kernel_plan plan = plan_kernel(library, variant, choice);
+                if (plan.isa == isa) plans.push_back(plan);
+            }
+        }
+    }
+    return plans;
+}
+
+/// Halide's prefetches are of the kind that passes by the second cache. On Intel that also keeps it from reading on by
+/// itself: grouped-query attention of one query then reads 8.9 instead of 13 GB/s. There is no way to ask Halide for
+/// another kind.
+void prefetch_into_caches(const std::string &assembly) {
+    std::ostringstream read;
+    read << std::ifstream(assembly, std::ios::binary).rdbuf();
+    std::string text = read.str();
+    const std::string given = "prefetchnta", wanted = "prefetcht0\t";
+    for (std::size_t at = text.find(given); at != std::string::npos; at = text.find(given, at)) {
+        text.replace(at, given.size(), wanted);
+    }
+    if (!(std::ofstream(assembly, std::ios::binary) << text << std::flush)) {
+        throw std::runtime_error("cannot write " + assembly);
+    }
 }
 
 }  // namespace
@@ -107,23 +183,20 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.target = Target(choice.target);
     plan.isa = prefill_isa(plan.target);
     plan.pass = choice.pass;
+    plan.schedule = choice.schedule;
     plan.types = parse_types(choice.dtype);
     plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
-    plan.name = variant.name + "_" + choice.pass + "_prefill_" + choice.dtype + "_" + plan.isa;
+    plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
     return plan;
 }
 
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base,
-                 const std::vector<std::string> &also) {
-    const kernel_pipelines pipelines = make_pipelines(variant, plan);
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops) {
+    const kernel_pipelines pipelines = find_schedule(plan.pass, plan.schedule).make(variant, plan);
 
-    std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::object, base + ".o"}};
-    for (const std::string &kind : also) {
-        if (kind == "stmt") files[Halide::OutputFileType::stmt] = base + ".stmt";
-        if (kind == "assembly") files[Halide::OutputFileType::assembly] = base + ".s";
-    }
+    std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::assembly, base + ".s"}};
+    if (with_loops) files[Halide::OutputFileType::stmt] = base + ".stmt";
     // One Halide runtime serves all kernels of a program; it comes with heed::runtime. Addresses are 64 bits wide.
     const Target target = plan.target.with_feature(Target::NoRuntime)
                               .with_feature(Target::UserContext)
@@ -137,6 +210,7 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
         for (const auto &buffer : tables.buffers()) all.append(buffer);
     }
     all.compile(files);
+    prefetch_into_caches(base + ".s");
 }
 
 std::string header_text(const generator_library &library) {
@@ -177,34 +251,29 @@ std::string table_text(const generator_library &library, const std::vector<kerne
     std::ostringstream table_lists, lists, entries;
     for (const variant_source &variant : library.variants) {
         lists << "constexpr heed::kernel_description kernels_of_" << variant.name << "[] = {\n";
-        // The best level first: that is the order in which a call looks for one that the CPU has.
-        for (const std::string &isa : prefill_isas()) {
-            for (const kernel_choice &choice : choices) {
-                const kernel_plan plan = plan_kernel(library, variant, choice);
-                if (plan.isa != isa) continue;
-                const tile_shape tile = prefill_tiles_for(variant, isa, plan.types).tile;
-                const std::vector<range_table> made = tables_of(variant, plan, tile);
-                out << "int " << plan.symbol << "_argv(void **);\n";
-                std::string tables = "nullptr, 0, nullptr";
-                if (!made.empty()) {
-                    out << "int " << plan.symbol << "_tables_argv(void **);\n";
-                    table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
-                    for (const range_table &table : made) {
-                        table_lists << (table.number > 0 ? ", " : "")
-                                    << "{heed::data_type::" << (table.type.is_float() ? "f32" : "i32") << ", "
-                                    << (table.by_key ? "true" : "false") << "}";
-                    }
-                    table_lists << "};\n";
-                    tables = "tables_of_" + plan.name + ", " + std::to_string(made.size()) + ", " + plan.symbol +
-                             "_tables_argv";
+        for (const kernel_plan &plan : plans_of(library, variant, choices)) {
+            const kernel_facts facts = find_schedule(plan.pass, plan.schedule).facts(variant, plan);
+            const std::vector<range_table> &made = facts.tables;
+            out << "int " << plan.symbol << "_argv(void **);\n";
+            std::string tables = "nullptr, 0, nullptr";
+            if (!made.empty()) {
+                out << "int " << plan.symbol << "_tables_argv(void **);\n";
+                table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
+                for (const range_table &table : made) {
+                    table_lists << (table.number > 0 ? ", " : "")
+                                << "{heed::data_type::" << (table.type.is_float() ? "f32" : "i32") << ", "
+                                << (table.by_key ? "true" : "false") << "}";
                 }
-                const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
-                lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", \"prefill\", " << quoted(isa)
-                      << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
-                      << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << tile.rows << ", "
-                      << tile.keys << ", " << tile.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
-                      << "},\n";
+                table_lists << "};\n";
+                tables =
+                    "tables_of_" + plan.name + ", " + std::to_string(made.size()) + ", " + plan.symbol + "_tables_argv";
             }
+            const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
+            lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", " << quoted(plan.schedule) << ", "
+                  << quoted(plan.isa) << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
+                  << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
+                  << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
+                  << ", " << facts.most_queries << "},\n";
         }
         lists << "};\n";
         entries << "    heed::describe<" << library.variants_namespace << "::" << variant.name << ">("

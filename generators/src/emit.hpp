@@ -12,16 +12,17 @@
 
 namespace heed::generators {
 
-/// What heed_add_kernels was asked for: one of PASSES, of DTYPES and of TARGETS. All variants have the same choices.
+/// What heed_add_kernels was asked for: one of PASSES, of SCHEDULES, of DTYPES and of TARGETS. All variants have the
+/// same choices.
 struct kernel_choice {
-    std::string pass, dtype, target;
+    std::string pass, schedule, dtype, target;
 };
 
 /// One kernel to be: an entry of the list that emission and table share.
 struct kernel_plan {
     std::string name;    ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     std::string symbol;  ///< heed_<library>_<name>
-    std::string isa, pass;
+    std::string isa, pass, schedule;
     storage_types types;
     Halide::Target target;
 };
@@ -29,9 +30,8 @@ struct kernel_plan {
 /// Throws std::invalid_argument if there is no such target, no schedule for it, or no such type.
 kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice);
 
-/// Writes <base>.o and, as asked, .stmt and .s beside it.
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base,
-                 const std::vector<std::string> &also);
+/// Writes <base>.s and, `with_loops`, Halide's lowered statement beside it, <base>.stmt.
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops);
 
 std::string header_text(const generator_library &library);
 std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices);

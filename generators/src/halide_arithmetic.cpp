@@ -20,6 +20,23 @@ Expr strict(Call::IntrinsicOp comparison, const Expr &a, const Expr &b) {
     return Call::make(Halide::Bool(), comparison, {a, b}, Call::PureIntrinsic);
 }
 
+/// Whether anything is read: an element of a tensor or an input, or an intermediate result.
+bool reads_data(const Expr &a) {
+    struct : Halide::Internal::IRGraphVisitor {
+        using Halide::Internal::IRGraphVisitor::visit;
+        bool found = false;
+        void visit(const Call *call) override {
+            found = found || call->call_type == Call::Halide || call->call_type == Call::Image;
+            IRGraphVisitor::visit(call);
+        }
+        void visit(const Halide::Internal::Variable *variable) override {
+            found = found || variable->name.rfind("input_", 0) == 0;  // a number, see kernel_input
+        }
+    } reading;
+    a.accept(&reading);
+    return reading.found;
+}
+
 Expr polynomial(const Expr &x, std::initializer_list<float> from_the_highest) {
     Expr sum;
     for (const float coefficient : from_the_highest) sum = sum.defined() ? sum * x + coefficient : Expr(coefficient);
@@ -49,12 +66,37 @@ Expr unless_not_a_number(const Expr &a, const Expr &b, const Expr &otherwise) {
 
 }  // namespace
 
-// Bounds of a product of two ranges are products of numbers that no pair need have, so they may leave 32 bits where all
-// products of pairs do not.
+// Halide's simplifier multiplies by the reciprocal of a constant instead, and 41 / 41 then rounds to less than 1. That
+// is good enough for what is rounded anyway, and several times as fast; positions are to be divided as C++ does.
+Expr quotient(tag, const Expr &a, const Expr &b) {
+    if (!a.type().is_float() || reads_data(a)) return a / b;
+    return Call::make(a.type(), Call::strict_div, {a, b}, Call::PureIntrinsic);
+}
+
+namespace {
+
+Expr saturated(const Expr &wide) {
+    return Halide::cast<int>(Halide::clamp(wide, Expr(int64_t{INT32_MIN}), Expr(int64_t{INT32_MAX})));
+}
+
+/// Two numbers that may have any size; with one of them only, Halide is to solve for positions.
+bool are_both_data(const Expr &a, const Expr &b) { return !a.type().is_float() && reads_data(a) && reads_data(b); }
+
+}  // namespace
+
+// Bounds of a sum or product of two ranges are those of numbers that no pair need have, so they may leave 32 bits where
+// no pair's does.
+Expr bound_of_sum(tag, const Expr &a, const Expr &b) {
+    return are_both_data(a, b) ? saturated(Halide::cast<int64_t>(a) + Halide::cast<int64_t>(b)) : a + b;
+}
+
+Expr bound_of_difference(tag, const Expr &a, const Expr &b) {
+    return are_both_data(a, b) ? saturated(Halide::cast<int64_t>(a) - Halide::cast<int64_t>(b)) : a - b;
+}
+
 Expr bound_of_product(tag, const Expr &a, const Expr &b) {
     if (a.type().is_float()) return a * b;
-    const Expr product = Halide::cast<int64_t>(a) * Halide::cast<int64_t>(b);
-    return Halide::cast<int>(Halide::clamp(product, Expr(int64_t{INT32_MIN}), Expr(int64_t{INT32_MAX})));
+    return saturated(Halide::cast<int64_t>(a) * Halide::cast<int64_t>(b));
 }
 
 Expr minimum(tag, const Expr &a, const Expr &b) { return unless_not_a_number(a, b, Halide::min(a, b)); }
@@ -152,16 +194,51 @@ Expr uniform_random(tag, const Expr &seed, const Expr &batch, const Expr &head, 
     return Halide::cast<float>(chosen >> 8) * 0x1p-24f;
 }
 
-// Comparisons of real numbers are strict: false if one is NaN.
-Expr is_less(tag, const Expr &a, const Expr &b) { return a.type().is_float() ? strict(Call::strict_lt, a, b) : a < b; }
+namespace {
+
+/// Whether a real number is made of positions and constants by operations that yield no NaN.
+bool is_made_of_whole_numbers(const Expr &a) {
+    using namespace Halide::Internal;
+    const auto both = [](const Expr &x, const Expr &y) {
+        return is_made_of_whole_numbers(x) && is_made_of_whole_numbers(y);
+    };
+    if (const auto *cast = a.as<Cast>()) return !cast->value.type().is_float();
+    if (const auto *sum = a.as<Add>()) return both(sum->a, sum->b);
+    if (const auto *difference = a.as<Sub>()) return both(difference->a, difference->b);
+    if (const auto *product = a.as<Mul>()) return both(product->a, product->b);
+    if (const auto *constant = a.as<FloatImm>()) return constant->value - constant->value == 0.0;  // finite
+    return false;
+}
+
+/// Both operands are numbers. By bits: a strict comparison of the results of operations that LLVM takes to have no NaN
+/// is no test for one.
+Expr where_both_are_numbers(const Expr &a, const Expr &b, Expr comparison) {
+    for (const Expr &operand : {a, b}) {
+        if (!is_made_of_whole_numbers(operand)) comparison = comparison && !is_not_a_number(operand);
+    }
+    return comparison;
+}
+
+}  // namespace
+
+// Comparisons of real numbers are false if one is NaN.
+Expr is_less(tag, const Expr &a, const Expr &b) {
+    return a.type().is_float() ? where_both_are_numbers(a, b, strict(Call::strict_lt, a, b)) : a < b;
+}
 
 Expr is_less_equal(tag, const Expr &a, const Expr &b) {
     // Not strict_le, which is compiled as the negation of b < a.
-    return a.type().is_float() ? strict(Call::strict_lt, a, b) || strict(Call::strict_eq, a, b) : a <= b;
+    return a.type().is_float()
+               ? where_both_are_numbers(a, b, strict(Call::strict_lt, a, b) || strict(Call::strict_eq, a, b))
+               : a <= b;
 }
 
 Expr is_equal(tag, const Expr &a, const Expr &b) {
-    return a.type().is_float() ? strict(Call::strict_eq, a, b) : a == b;
+    if (a.type().is_float()) return where_both_are_numbers(a, b, strict(Call::strict_eq, a, b));
+    if (a.type() != Halide::Int(32)) return a == b;
+    // Halide 21 solves equations between whole numbers for the variable of a loop, wrongly where both sides grow alike
+    // in it: of 48 t + 1 == 48 t + u it makes t == 0. Of numbers without a sign it leaves them alone.
+    return Halide::cast<uint32_t>(a) == Halide::cast<uint32_t>(b);
 }
 
 Expr to_real(tag, const Expr &a) { return Halide::cast<float>(a); }

@@ -43,8 +43,7 @@ Expr kernel_input::operator()(const std::vector<Expr> &indices) const {
 // elements asks for the same ones in the same order.
 Expr modified_element(const std::vector<row_stage> &stages, const element_values &values,
                       const function_of_dim &element, int row_size, const input_lookup &look_up,
-                      const std::function<Halide::FuncRef(const Func &)> &of_row, const position_index &positions,
-                      row_parts &parts) {
+                      const number_of_row &of_row, const position_index &positions, row_parts &parts) {
     // Means nest, and what is inside of one is asked for only as it is made; the counts then go on behind it.
     struct known_mean {
         Func mean;

@@ -44,12 +44,14 @@ struct position_index {
     std::vector<Halide::Expr> here;      ///< their values for the row at hand
 };
 
+/// Where a row keeps one of its numbers.
+using number_of_row = std::function<Halide::FuncRef(const Halide::Func &)>;
+
 /// The element values.dim of a row after one modification after another, where `element(dim)` is that in memory. The
 /// number `mean` of this row is `of_row(mean)`; what depends on the position alone is looked up in tables over
 /// `positions`, if that has variables. What becomes a Func of its own is added to `parts`.
 Halide::Expr modified_element(const std::vector<row_stage> &stages, const element_values &values,
                               const function_of_dim &element, int row_size, const input_lookup &look_up,
-                              const std::function<Halide::FuncRef(const Halide::Func &)> &of_row,
-                              const position_index &positions, row_parts &parts);
+                              const number_of_row &of_row, const position_index &positions, row_parts &parts);
 
 }  // namespace heed::generators

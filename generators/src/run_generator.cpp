@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 
 #include <heed/generator.hpp>
@@ -37,6 +38,15 @@ void write_file(const std::string &path, const std::string &text) {
     if (!(file << text << std::flush)) throw std::runtime_error("cannot write " + path);
 }
 
+kernel_choice parse_choice(const std::string &text) {
+    kernel_choice choice;
+    std::istringstream in(text);
+    for (std::string *part : {&choice.pass, &choice.schedule, &choice.dtype, &choice.target}) {
+        std::getline(in, *part, '/');
+    }
+    return choice;
+}
+
 const variant_source &find_variant(const generator_library &library, const std::string &name) {
     const auto found = std::find_if(library.variants.begin(), library.variants.end(),
                                     [&](const variant_source &variant) { return variant.name == name; });
@@ -51,31 +61,29 @@ int run_generator(const generator_library &library, int argc, char **argv) {
     app.require_subcommand(1);
     std::string variant, output;
     kernel_choice choice;
-    std::vector<std::string> passes, dtypes, targets, also;
+    std::vector<std::string> choices;
+    bool with_loops = false;
 
     CLI::App *kernel = app.add_subcommand("kernel", "Compile the kernel of one variant for one target");
     kernel->add_option("--variant", variant)->required();
     kernel->add_option("--pass", choice.pass)->required();
+    kernel->add_option("--schedule", choice.schedule)->required();
     kernel->add_option("--dtype", choice.dtype)->required();
     kernel->add_option("--target", choice.target, "Halide target")->required();
     kernel->add_option("--output", output, "Path of the files without their endings")->required();
-    kernel->add_option("--emit", also, "Also write: stmt, assembly")->check(CLI::IsMember({"stmt", "assembly"}));
+    kernel->add_flag("--stmt", with_loops, "Also write Halide's lowered loops");
     kernel->callback([&] {
         const variant_source &source = find_variant(library, variant);
-        emit_kernel(source, plan_kernel(library, source, choice), output, also);
+        emit_kernel(source, plan_kernel(library, source, choice), output, with_loops);
     });
 
     CLI::App *table = app.add_subcommand("table", "Write the source of the kernel table");
-    table->add_option("--passes", passes)->required();
-    table->add_option("--dtypes", dtypes)->required();
-    table->add_option("--targets", targets, "Halide targets")->required();
+    table->add_option("choices", choices, "pass/schedule/dtype/target of all kernels of a variant")->required();
     table->add_option("--output", output, "File")->required();
     table->callback([&] {
-        std::vector<kernel_choice> choices;
-        for (const std::string &pass : passes)
-            for (const std::string &dtype : dtypes)
-                for (const std::string &target : targets) choices.push_back({pass, dtype, target});
-        write_file(output, table_text(library, choices));
+        std::vector<kernel_choice> all;
+        for (const std::string &text : choices) all.push_back(parse_choice(text));
+        write_file(output, table_text(library, all));
     });
 
     CLI::App *header = app.add_subcommand("header", "Write the header that calls the kernels");

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "schedule_rows.hpp"
+
 namespace heed::generators {
 
 using Halide::Func;
@@ -77,11 +79,6 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         f.split(a.dim, vector, a.dim, width, TailStrategy::GuardWithIf).vectorize(a.dim);
         if (row_size <= 16 * lanes) f.bound_extent(a.dim, row_size).unroll(vector);
     };
-    const auto sum_in_lanes = [&](Func mean, int row_size) {
-        if (row_size % lanes != 0) return;
-        const RVar dims = mean.rvars(0)[0];
-        mean.update().atomic().vectorize(dims, lanes);
-    };
 
     // One task is one tile of queries of one group of heads; both results of a task come from one state.
     for (Func result : {a.output, a.log_sum_exp}) {
@@ -139,6 +136,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
             stage.vectorize(a.row, lanes).unroll(a.row).unroll(a.key_in_group);
         }
     };
+    one_tile(a.values_asked_for.compute_at(a.score, a.keys_to_score.y)).bound_extent(a.key_group, 1);
     a.product.compute_at(a.score, row_outer);
     if (a.partial_product.defined()) {
         a.product.update().reorder(a.row, a.key_in_group, a.head_parts);
@@ -213,7 +211,7 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
         unroll_row(tile, row_size);
         for (Func mean : means) {
             one_tile(mean.compute_at(tile, a.key_in_tile));
-            sum_in_lanes(mean, row_size);
+            sum_in_lanes(mean, row_size, lanes);
         }
     };
     // Keys are needed a few at a time; so many stay in the first cache.
@@ -223,19 +221,10 @@ void schedule_cpu_prefill(softmax_attention &a, const register_tile &registers) 
     keep_tile(a.value_tile, a.of_values.means, value_dim);
     for (Func mean : a.of_queries.means) {
         one_task(mean.compute_at(a.query_tile, a.rows_to_read.y));
-        sum_in_lanes(mean, head_dim);
+        sum_in_lanes(mean, head_dim, lanes);
     }
     for (Func mean : a.of_outputs.means) mean.compute_at(a.output, a.position);
-    for (const row_parts *parts : {&a.of_queries, &a.of_keys, &a.of_values}) {
-        for (Func table : parts->position_tables) {
-            const Var index = table.args()[0], position = table.args()[1];
-            Var chunk("chunk");
-            table.compute_root()
-                .split(position, chunk, position, 64, TailStrategy::GuardWithIf)
-                .parallel(chunk)
-                .vectorize(index, lanes, TailStrategy::GuardWithIf);
-        }
-    }
+    schedule_position_tables(a, lanes);
 }
 
 }  // namespace heed::generators

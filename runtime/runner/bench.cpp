@@ -44,10 +44,13 @@ std::vector<int> thread_counts(const bench_options &options) {
     return {1, core_count()};
 }
 
-std::vector<const kernel_description *> timed_kernels(const variant_description &variant,
-                                                      const std::vector<std::string> &isas) {
-    if (isas.size() == 1 && isas[0] == "all") return select_kernels(variant, {}, "forward");
+std::vector<const kernel_description *> timed_kernels(const variant_description &variant, const bench_options &options,
+                                                      std::int64_t q_len) {
+    const bool all = options.isas.size() == 1 && options.isas[0] == "all";
+    const std::vector<std::string> isas = all ? std::vector<std::string>() : options.isas;
     auto kernels = select_kernels(variant, isas, "forward");
+    if (options.schedule != "all") kernels = suited_kernels(kernels, q_len, options.schedule);
+    if (all) return kernels;
     // Without a choice: the kernels of the best level, which the table names first.
     if (isas.empty())
         while (!kernels.empty() && std::string(kernels.back()->isa) != kernels.front()->isa) kernels.pop_back();
@@ -107,7 +110,7 @@ class timed_problem {
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes(data_type::f32))) {
-        for (const kernel_description *kernel : timed_kernels(variant, options.isas))
+        for (const kernel_description *kernel : timed_kernels(variant, options, sizes.q_len))
             for (const int threads : thread_counts(options))
                 kernels_.push_back(
                     {kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}, {}});
@@ -443,7 +446,7 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
                       "without the kernel, min (us)", "without the kernel, median (us)"});
     const auto microseconds = [](double seconds) { return fmt::format("{:.2f}", seconds * 1e6); };
     for (const variant_description *variant : select_variants(library, options.names))
-        for (const kernel_description *kernel : timed_kernels(*variant, options.isas))
+        for (const kernel_description *kernel : timed_kernels(*variant, options, 1))
             for (const int threads : thread_counts(options)) {
                 const samples call = time_tiny_calls(*variant, *kernel, threads, options);
                 const samples empty = time_empty_calls(*variant, *kernel, threads, options);

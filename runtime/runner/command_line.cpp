@@ -143,6 +143,8 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     numbers("--batch", options->batches, "Batch sizes; default: 1", 1);
     numbers("--threads", options->threads, "Thread counts; default: 1 and the number of cores", 1);
     command->add_option("--isa", options->isas, "Instruction sets, or 'all'; default: the best")->delimiter(',');
+    command->add_option("--schedule", options->schedule, "decode, prefill or all; default: by the number of queries")
+        ->check(CLI::IsMember({"decode", "prefill", "all"}));
     command->add_option("--repeat", options->rounds, "Rounds")->check(CLI::Range(1, 100000))->capture_default_str();
     command->add_option("--round-time", options->seconds_per_round, "Seconds of calls a round, one call at least")
         ->check(CLI::Range(0.0, 60.0) & CLI::Validator(

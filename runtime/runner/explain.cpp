@@ -16,11 +16,16 @@ namespace heed::runner {
 
 namespace {
 
-const kernel_description &explained_kernel(const variant_description &variant, const std::string &isa) {
-    for (const computed what : {computed::output, computed::weights})
+const kernel_description &explained_kernel(const variant_description &variant, const std::string &isa,
+                                           std::int64_t q_len) {
+    for (const computed what : {computed::output, computed::weights}) {
+        std::vector<const kernel_description *> kernels;
         for (int i = 0; i < variant.kernel_count; ++i)
             if ((isa.empty() || isa == variant.kernels[i].isa) && computed_by(variant.kernels[i]) == what)
-                return variant.kernels[i];
+                kernels.push_back(&variant.kernels[i]);
+        const auto suited = suited_kernels(kernels, q_len, "");
+        if (!suited.empty()) return *suited.front();
+    }
     throw std::invalid_argument(fmt::format("explain: {} has no kernel for '{}'", variant.name, isa));
 }
 
@@ -62,7 +67,7 @@ void print_work(const variant_description &variant, const call_sizes &sizes, con
 
 int explain(const kernel_library &library, const explain_options &options) {
     const variant_description &variant = *select_variants(library, {options.name}).front();
-    const kernel_description &kernel = explained_kernel(variant, options.isa);
+    const kernel_description &kernel = explained_kernel(variant, options.isa, options.q_len);
     if (options.head < 0 || options.head >= variant.heads)
         throw std::invalid_argument(
             fmt::format("explain: --head {}: {} has heads 0 to {}", options.head, variant.name, variant.heads - 1));

@@ -113,7 +113,7 @@ class group_oracle {
         }
         if (not_a_number) largest = std::numeric_limits<double>::quiet_NaN();
         const bool is_softmax = readings.weight_of_score == nullptr;
-        double magnitude = 0.0, largest_weight = 0.0, largest_effect = 0.0;
+        double magnitude = 0.0, of_keys = 0.0, largest_weight = 0.0, largest_effect = 0.0;
         for (std::size_t i = 0; i < visible_.size(); ++i) {
             // A score of -inf is a weight of 0, also where no score is larger.
             const pair_position pair{address.batch, address.head, start_ + address.row, visible_[i].key};
@@ -121,6 +121,7 @@ class group_oracle {
                             : is_softmax            ? std::exp(scores_[i] - largest)
                                                     : readings.weight_of_score(of_.sizes, pair, scores_[i], reader);
             denominator += weight;
+            of_keys += weight;
             magnitude += weight > 0.0 ? weight * visible_[i].magnitude : 0.0;
             largest_weight = std::max(largest_weight, weight);
             largest_effect = std::max(largest_effect, weight * visible_[i].magnitude);
@@ -138,7 +139,7 @@ class group_oracle {
         if (!weights_only && readings.modify_output != nullptr)
             readings.modify_output(of_.sizes, place, values, reader);
         result.log_sum_exp[index] = std::log(denominator) + largest;
-        result.score_magnitude[index] = denominator > 0.0 ? magnitude / denominator : 0.0;
+        result.score_magnitude[index] = of_keys > 0.0 ? magnitude / of_keys : 0.0;
         // An output is a mean, which the errors of single weights hardly move; here they show.
         if (weights_only && largest_weight > 0.0)
             result.score_magnitude[index] = std::max(result.score_magnitude[index], largest_effect / largest_weight);

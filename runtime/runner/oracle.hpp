@@ -23,10 +23,10 @@ struct expectation {
     std::int64_t columns = 0;
     std::vector<double> values;       ///< `columns` per row: value_dim outputs or kv_len weights
     std::vector<double> log_sum_exp;  ///< natural; -inf for a row without a visible key
-    /// Magnitude of a row's scores, the mean under its weights. Of one score: the largest of |score| before and after
-    /// score_mod and of scale * |query| * |key| / sqrt(head_dim), the typical partial sum of the product. One f32
-    /// rounding of such a sum changes the result by 2^-24 of this. For weights at least the magnitude of the largest
-    /// one's.
+    /// Magnitude of a row's scores, the mean under the weights of its keys. Of one score: the largest of |score| before
+    /// and after score_mod and of scale * |query| * |key| / sqrt(head_dim), the typical partial sum of the product. One
+    /// f32 rounding of such a sum changes the result by 2^-24 of this. For weights at least the magnitude of the
+    /// largest one's.
     std::vector<double> score_magnitude;
     double largest = 0.0;  ///< largest |value|
 };

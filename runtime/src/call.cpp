@@ -41,6 +41,11 @@ void write_log_sum_exp_of_nothing(const detail::tensor_shape &shape) noexcept {
     }
 }
 
+/// Before the arguments are checked, which takes a kernel.
+std::int64_t queries_of(const tensor &query) noexcept {
+    return query.rank == 4 && query.extents != nullptr ? query.extents[2] : 0;
+}
+
 }  // namespace
 
 void run(const call_arguments &arguments) {
@@ -54,7 +59,8 @@ void run(const call_arguments &arguments) {
                                  has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
         const kernel_description &kernel = arguments.kernel != nullptr
                                                ? *arguments.kernel
-                                               : choose_kernel(variant, arguments.isa, arguments.pass, &types);
+                                               : choose_kernel(variant, arguments.isa, arguments.pass, &types,
+                                                               queries_of(arguments.query), arguments.schedule);
         const detail::checked_call call = detail::check_arguments(arguments, kernel);
         detail::call_context context;
         context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));

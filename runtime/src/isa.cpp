@@ -65,15 +65,23 @@ struct kernel_filter {
     const variant_description &variant;
     const char *pass;
     const tensor_types *types;
+    std::int64_t q_len;
+    const char *schedule;
 
+    /// The first that suits the number of queries; if none does, the last, which is for more of them.
     const kernel_description *with(const char *isa) const noexcept {
+        const kernel_description *last = nullptr;
         for (int i = 0; i < variant.kernel_count; ++i) {
             const kernel_description &kernel = variant.kernels[i];
-            if (is(kernel.isa, isa) && is(kernel.pass, pass) && (types == nullptr || serves(kernel))) {
-                return &kernel;
+            if (is(kernel.isa, isa) && is(kernel.pass, pass) && (types == nullptr || serves(kernel)) &&
+                (schedule == nullptr || is(kernel.schedule, schedule))) {
+                last = &kernel;
+                if (kernel.most_queries == 0 || q_len <= kernel.most_queries) {
+                    return last;
+                }
             }
         }
-        return nullptr;
+        return last;
     }
 
     /// Weights do not depend on values.
@@ -113,8 +121,16 @@ bool isa_available(const char *name) noexcept {
 }
 
 const kernel_description &choose_kernel(const variant_description &variant, const char *isa, const char *pass,
-                                        const tensor_types *types) {
-    kernel_filter kernels{variant, pass, types};
+                                        const tensor_types *types, std::int64_t q_len, const char *schedule) {
+    kernel_filter kernels{variant, pass, types, q_len, schedule};
+    if (schedule != nullptr && !kernels.holds_any()) {
+        kernels.schedule = nullptr;
+        if (kernels.holds_any()) {
+            throw unsupported_error(detail::text(variant.name, ": the library has no schedule \"", schedule,
+                                                 "\" for the pass \"", pass,
+                                                 "\". Fix: add it to SCHEDULES of heed_add_kernels, or leave it out."));
+        }
+    }
     if (!kernels.holds_any()) {
         // What the argument check then says of the types is more to the point.
         kernels.types = nullptr;

@@ -44,13 +44,21 @@ struct no_inputs {};
 template <class Inputs>
 using inputs_or_none = std::conditional_t<std::is_void_v<Inputs>, no_inputs, Inputs>;
 
-/// The levels that both the kernel's library and this machine have.
-inline std::vector<const char *> isas_of(const variant_description &variant) {
-    std::vector<const char *> isas;
+/// One kernel of a variant, whatever a call would choose.
+struct kernel_choice {
+    const char *isa, *schedule;
+
+    std::string text() const { return std::string(isa) + ", " + schedule; }
+};
+
+/// Those of a pass that this machine can run.
+inline std::vector<kernel_choice> kernels_of(const variant_description &variant, const std::string &pass = "forward") {
+    std::vector<kernel_choice> choices;
     for (int i = 0; i < variant.kernel_count; ++i) {
-        if (isa_available(variant.kernels[i].isa)) isas.push_back(variant.kernels[i].isa);
+        const kernel_description &kernel = variant.kernels[i];
+        if (isa_available(kernel.isa) && pass == kernel.pass) choices.push_back({kernel.isa, kernel.schedule});
     }
-    return isas;
+    return choices;
 }
 
 template <class Inputs>
@@ -65,11 +73,12 @@ std::string contradiction_of(const attention_kernel<Inputs> &kernel, const probl
 
 template <class Inputs>
 results run(const attention_kernel<Inputs> &kernel, const problem &of, const inputs_or_none<Inputs> &inputs,
-            const char *isa, int threads) {
+            const kernel_choice &which, int threads) {
     results got(of);
     // Weights that are not normalised have no such sum, and calls refuse it.
     const bool is_softmax = kernel.description().readings.weight_of_score == nullptr;
-    const call_options options{is_softmax ? got.log_sum_exp.view() : view<float, 3>(), threads, isa};
+    const call_options options{is_softmax ? got.log_sum_exp.view() : view<float, 3>(), threads, which.isa,
+                               which.schedule};
     if constexpr (std::is_void_v<Inputs>) {
         kernel(of.query.view(), of.key.view(), of.value.view(), got.output.view(), options);
     } else {
@@ -78,7 +87,7 @@ results run(const attention_kernel<Inputs> &kernel, const problem &of, const inp
     return got;
 }
 
-/// Compares the results of every instruction set with `meaning`; one and three threads must agree in every bit. The
+/// Compares the results of every kernel with `meaning`; one and three threads must agree in every bit. The
 /// readings in the kernel table must mean the same.
 template <class Inputs>
 void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inputs_or_none<Inputs> &inputs,
@@ -88,10 +97,10 @@ void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inp
     // An error of a score is one of its weight, and scores of 100 have errors of 1e-5 in single precision.
     const double bound = std::min(allowed_error * std::max(1.0, expected.largest_score / 8), 1e-2);
     CHECK(contradiction_of(kernel, of, inputs, meaning) == "");
-    for (const char *isa : isas_of(variant)) {
-        INFO(std::string(variant.name), ", ", std::string(isa), ", batch ", of.batch(), ", q_len ", of.q_len(),
-             ", kv_len ", of.kv_len(), ", HEED_TEST_SEED=", seed());
-        const results got = run(kernel, of, inputs, isa, 1);
+    for (const kernel_choice &which : kernels_of(variant)) {
+        INFO(std::string(variant.name), ", ", which.text(), ", batch ", of.batch(), ", q_len ", of.q_len(), ", kv_len ",
+             of.kv_len(), ", HEED_TEST_SEED=", seed());
+        const results got = run(kernel, of, inputs, which, 1);
         const difference output = compare(got.output, expected.output, 1e-30);
         const difference log_sum_exp =
             meaning.weight ? difference() : compare(got.log_sum_exp, expected.log_sum_exp, 1);
@@ -99,7 +108,7 @@ void verify(const attention_kernel<Inputs> &kernel, const problem &of, const inp
         CHECK_MESSAGE(log_sum_exp.largest <= allowed_error, "log_sum_exp: ", log_sum_exp.where);
         CHECK(got.output.untouched());
         CHECK(got.log_sum_exp.untouched());
-        const results again = run(kernel, of, inputs, isa, 3);
+        const results again = run(kernel, of, inputs, which, 3);
         CHECK(same_bits(got.output, again.output));
         CHECK(same_bits(got.log_sum_exp, again.log_sum_exp));
     }

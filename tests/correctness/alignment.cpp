@@ -17,8 +17,8 @@ TEST_CASE("by default the last query stands at the last key") {
 TEST_CASE("queries before the first key see nothing") {
     problem of(kernels::dim_40.description(), {50, 3, 2});
     verify(kernels::dim_40, of, {.attends = causal, .query_start = [](std::int64_t) { return -47; }});
-    for (const char *isa : isas_of(kernels::dim_40.description())) {
-        const results got = run(kernels::dim_40, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dim_40.description())) {
+        const results got = run(kernels::dim_40, of, {}, which, 1);
         CHECK(got.output(1, 6, 46, 0) == 0.0f);
         CHECK(got.log_sum_exp(1, 6, 46) == -INFINITY);
         CHECK(got.output(1, 6, 47, 0) != 0.0f);
@@ -80,7 +80,7 @@ TEST_CASE("sequences of length 0 at any place of a batch") {
         for (std::size_t batch = 0; batch < 4; ++batch) {
             if (lengths_of[batch] != 0) continue;
             const results got = run(kernels::ragged, of, {length_table.view(), start_table.view()},
-                                    isas_of(kernels::ragged.description()).front(), 2);
+                                    kernels_of(kernels::ragged.description()).front(), 2);
             CHECK(got.output(batch, 1, 19, 3) == 0.0f);
             CHECK(got.log_sum_exp(batch, 1, 19) == -INFINITY);
         }

@@ -55,4 +55,24 @@ inline constexpr auto biased = variant(heads = 2_c, groups = 1_c, head_dim = 4_c
 inline constexpr auto sink =
     variant(heads = 4_c, groups = 2_c, head_dim = 4_c, scale = 0.125, mask = causal, sink_logit = input<"sinks">[head]);
 
+// What compilers of kernels have been seen to get wrong.
+inline constexpr auto thirds = variant(heads = 4_c, groups = 2_c, head_dim = 4_c, mask = strided(3_c));
+inline constexpr auto not_thirds = variant(heads = 1_c, head_dim = 4_c, mask = (q_pos - kv_pos) % 12_c != 1);
+inline constexpr auto from_start = variant(
+    heads = 2_c, groups = 1_c, head_dim = 4_c,
+    mask = kv_pos >= input<"start", i32>[q_row] && kv_pos < input<"start", i32>[q_row] + input<"length", i32>[q_row]);
+inline constexpr auto real_blocks =
+    variant(heads = 1_c, head_dim = 4_c, align = top_left, mask = floor(q_pos / 41.0) == floor(kv_pos / 41.0));
+inline constexpr auto nan_replaced =
+    variant(heads = 2_c, head_dim = 4_c, score_mod = select(score == score, score, -3.0));
+inline constexpr auto nan_unordered =
+    variant(heads = 2_c, head_dim = 4_c, score_mod = select(score > -1e30 || score <= -1e30, score, -3.0));
+inline constexpr auto any_weight =
+    variant(heads = 2_c, head_dim = 4_c, mask = causal, weights = select(score < 0.0, 1.0, 2.0),
+            score_mod = score + input<"bias">[kv_pos]);
+inline constexpr auto no_tile_reads =
+    variant(heads = 2_c, head_dim = 4_c, align = top_left,
+            mask = q_pos / 2_c > input<"a", i32>(batch, q_row) && q_pos > input<"d", i32>() &&
+                   (min(kv_pos, 50_c) > input<"b", i32>(batch, kv_pos) || kv_pos > input<"d", i32>()));
+
 }  // namespace kernels

@@ -70,9 +70,9 @@ TEST_CASE("a seed for each batch; the factors have a mean of 1") {
     const auto seeds = table<std::int32_t>({5, 6}), same_seeds = table<std::int32_t>({5, 5});
     verify(kernels::dropped_by_half, of, {seeds.view()},
            {.weight_factor = [&](const pair &at) { return uniform(seeds(at.batch), at) < 0.5 ? 0.0 : 2.0; }});
-    for (const char *isa : isas_of(kernels::dropped_by_half.description())) {
+    for (const kernel_choice &which : kernels_of(kernels::dropped_by_half.description())) {
         for (const auto &each : {seeds, same_seeds}) {
-            const results got = run(kernels::dropped_by_half, of, {each.view()}, isa, 1);
+            const results got = run(kernels::dropped_by_half, of, {each.view()}, which, 1);
             double sum = 0, products = 0;
             for (std::int64_t head = 0; head < 2; ++head) {
                 for (std::int64_t row = 0; row < 100; ++row) {
@@ -93,8 +93,8 @@ TEST_CASE("a seed for each batch; the factors have a mean of 1") {
 TEST_CASE("the denominator does not see the factors") {
     problem of(kernels::dropped.description(), {1, 1000, 1});
     for_each_index<4>(of.query.extents(), [&](const auto &at) { of.query[at] = 0; });
-    for (const char *isa : isas_of(kernels::dropped.description())) {
-        const results got = run(kernels::dropped, of, {3}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dropped.description())) {
+        const results got = run(kernels::dropped, of, {3}, which, 1);
         CHECK(got.log_sum_exp(0, 2, 0) == doctest::Approx(std::log(1000.0)));
     }
 }

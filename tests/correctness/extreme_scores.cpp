@@ -66,6 +66,6 @@ TEST_CASE("values near the ends of their type") {
     for_each_index<4>(of.value.extents(), [&](const auto &index) { of.value[index] *= 2e36f; });
     verify(kernels::dense, of);
     for_each_index<4>(of.value.extents(), [&](const auto &index) { of.value[index] = 1e-40f; });
-    const results got = run(kernels::dense, of, {}, isas_of(kernels::dense.description()).front(), 1);
+    const results got = run(kernels::dense, of, {}, kernels_of(kernels::dense.description()).front(), 1);
     CHECK(std::fabs(got.output(0, 0, 0, 0)) <= 2e-40f);
 }

@@ -241,9 +241,9 @@ TEST_CASE("QK-norm by mean and variance of rows far from 0") {
         rotate(row, at.position, 1e4);
     };
     const reference expected = attention(of, {.modify_query = normed, .modify_key = normed});
-    for (const char *isa : isas_of(kernels::layer_normed.description())) {
+    for (const kernel_choice &which : kernels_of(kernels::layer_normed.description())) {
         const results got =
-            run(kernels::layer_normed, of, {ones.view(), zeros.view(), ones.view(), zeros.view()}, isa, 1);
+            run(kernels::layer_normed, of, {ones.view(), zeros.view(), ones.view(), zeros.view()}, which, 1);
         // Single precision leaves five digits of elements around 100 after the mean is taken away.
         const difference output = compare(got.output, expected.output, 1e-30);
         CHECK_MESSAGE(output.largest <= 1e-4, output.where);

@@ -30,8 +30,8 @@ TEST_CASE("sliding_window(w): the last row averages the last w values if all sco
     for_each_index<4>(ones.query.extents(), [&](const auto &index) { ones.query[index] = 0; });
     for_each_index<4>(ones.value.extents(),
                       [&](const auto &index) { ones.value[index] = static_cast<float>(index[2]); });
-    for (const char *isa : isas_of(kernels::window.description())) {
-        const results got = run(kernels::window, ones, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::window.description())) {
+        const results got = run(kernels::window, ones, {}, which, 1);
         CHECK(got.output(0, 0, 63, 0) == doctest::Approx((280 + 299) / 2.0));
         CHECK(got.log_sum_exp(0, 0, 63) == doctest::Approx(std::log(20.0)));
     }

@@ -90,8 +90,8 @@ TEST_CASE("rope: one pair, by hand") {
     for_each_index<4>(of.key.extents(), [&](const auto &at) { of.key[at] = at[3] == 0 ? 1 : 0; });
     double sum = 0;
     for (int distance = 0; distance < 4; ++distance) sum += std::exp(std::cos(distance) / std::sqrt(8.0));
-    for (const char *isa : isas_of(kernels::rope_half.description())) {
-        const results got = run(kernels::rope_half, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::rope_half.description())) {
+        const results got = run(kernels::rope_half, of, {}, which, 1);
         CHECK(got.log_sum_exp(0, 0, 0) == doctest::Approx(std::log(sum)));
     }
 }

@@ -28,8 +28,8 @@ TEST_CASE("softcap before the mask: capped scores never uncover a masked key") {
            {.attends = causal,
             .modify = [](double score, const pair &) { return soft_cap(score, 2); },
             .query_start = [](std::int64_t) { return 0; }});
-    for (const char *isa : isas_of(kernels::capped.description())) {
-        const results got = run(kernels::capped, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::capped.description())) {
+        const results got = run(kernels::capped, of, {}, which, 1);
         for (std::int64_t d = 0; d < 8; ++d) CHECK(got.output(0, 0, 0, d) == of.value(0, 0, 0, d));
     }
 }

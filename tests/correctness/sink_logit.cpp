@@ -33,8 +33,8 @@ TEST_CASE("the sink is counted once, however many tiles there are, and not scale
     const auto sinks = table<float>({3.0f, 3.0f, 3.0f, 3.0f});
     problem of(kernels::sink.description(), {1, 1000, 1});
     for_each_index<4>(of.query.extents(), [&](const auto &index) { of.query[index] = 0; });
-    for (const char *isa : isas_of(kernels::sink.description())) {
-        const results got = run(kernels::sink, of, {sinks.view()}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::sink.description())) {
+        const results got = run(kernels::sink, of, {sinks.view()}, which, 1);
         CHECK(got.log_sum_exp(0, 0, 0) == doctest::Approx(std::log(1000 + std::exp(3.0))));
     }
 }
@@ -52,8 +52,8 @@ TEST_CASE("sinks beside peaked scores") { verify_with({30.0f, -30.0f, 0.0f, 90.0
 TEST_CASE("a row that sees nothing has output 0 and log_sum_exp -inf, with a sink too") {
     const auto sinks = table<float>({3.0f, -3.0f, 1e30f, -1e30f});
     problem of(kernels::sink.description(), {60, 40, 1});
-    for (const char *isa : isas_of(kernels::sink.description())) {
-        const results got = run(kernels::sink, of, {sinks.view()}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::sink.description())) {
+        const results got = run(kernels::sink, of, {sinks.view()}, which, 1);
         for (std::int64_t head = 0; head < 4; ++head) {
             CHECK(got.output(0, head, 19, 0) == 0.0f);
             CHECK(got.log_sum_exp(0, head, 19) == -INFINITY);

@@ -40,8 +40,8 @@ TEST_CASE("query head h uses group h / (heads / groups)") {
     for_each_index<4>(of.value.extents(), [&](const auto &index) {
         of.value[index] = static_cast<float>(index[1]);  // the group
     });
-    for (const char *isa : isas_of(kernels::dim_31.description())) {
-        const results got = run(kernels::dim_31, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dim_31.description())) {
+        const results got = run(kernels::dim_31, of, {}, which, 1);
         for (std::int64_t head = 0; head < 12; ++head) {
             CHECK(got.output(0, head, 4, 7) == doctest::Approx(head < 6 ? 0.0 : 1.0));
         }
@@ -52,9 +52,9 @@ TEST_CASE("an empty batch, no queries, no keys") {
     verify(kernels::dense, {10, 10, 0});
     verify(kernels::dense, {0, 10});
     verify(kernels::dense, {0, 0});
-    for (const char *isa : isas_of(kernels::dense.description())) {
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
         const problem without_keys(kernels::dense.description(), {70, 0});
-        const results got = run(kernels::dense, without_keys, {}, isa, 2);
+        const results got = run(kernels::dense, without_keys, {}, which, 2);
         for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(got.output[index] == 0.0f); });
         for_each_index<3>(got.log_sum_exp.extents(),
                           [&](const auto &index) { CHECK(got.log_sum_exp[index] == -INFINITY); });
@@ -66,8 +66,8 @@ TEST_CASE("log_sum_exp is the natural logarithm, and optional") {
     for_each_index<4>(of.query.extents(), [&](const auto &index) { of.query[index] = 1; });
     for_each_index<4>(of.key.extents(), [&](const auto &index) { of.key[index] = 2; });
     const float score = 16 / std::sqrt(8.0f);
-    for (const char *isa : isas_of(kernels::dense.description())) {
-        const results got = run(kernels::dense, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
+        const results got = run(kernels::dense, of, {}, which, 1);
         CHECK(got.log_sum_exp(0, 1, 2) == doctest::Approx(score));
         results without(of);
         kernels::dense(of.query.view(), of.key.view(), of.value.view(), without.output.view(), {{}, 1, isa});

@@ -75,16 +75,15 @@ void call(const heed::attention_kernel<Inputs> &kernel, const tensor<Q, 4> &quer
     }
 }
 
-/// The levels that have kernels of these types.
-inline std::vector<const char *> isas_of_types(const heed::variant_description &variant,
-                                               const heed::tensor_types &types) {
-    std::vector<const char *> isas;
+/// The kernels of these types.
+inline std::vector<kernel_choice> kernels_of_types(const heed::variant_description &variant,
+                                                   const heed::tensor_types &types) {
+    std::vector<kernel_choice> choices;
     for (int i = 0; i < variant.kernel_count; ++i) {
-        if (variant.kernels[i].types == types && heed::isa_available(variant.kernels[i].isa)) {
-            isas.push_back(variant.kernels[i].isa);
-        }
+        const heed::kernel_description &kernel = variant.kernels[i];
+        if (kernel.types == types && heed::isa_available(kernel.isa)) choices.push_back({kernel.isa, kernel.schedule});
     }
-    return isas;
+    return choices;
 }
 
 /// Compares with the reference on the rounded tensors.
@@ -104,15 +103,15 @@ void verify_stored(const heed::attention_kernel<Inputs> &kernel, problem of, con
     });
     const double bound = std::min(allowed_error * std::max(1.0, expected.largest_score / 8), 1e-2);
     const heed::variant_description &variant = kernel.description();
-    const auto isas = isas_of_types(variant, {heed::detail::element<Q>::type, heed::detail::element<K>::type,
-                                              heed::detail::element<V>::type, heed::detail::element<O>::type});
-    REQUIRE(!isas.empty());
-    for (const char *isa : isas) {
-        INFO(std::string(variant.name), ", ", std::string(isa), ", batch ", of.batch(), ", q_len ", of.q_len(),
-             ", kv_len ", of.kv_len(), ", HEED_TEST_SEED=", seed());
+    const auto choices = kernels_of_types(variant, {heed::detail::element<Q>::type, heed::detail::element<K>::type,
+                                                    heed::detail::element<V>::type, heed::detail::element<O>::type});
+    REQUIRE(!choices.empty());
+    for (const kernel_choice &which : choices) {
+        INFO(std::string(variant.name), ", ", which.text(), ", batch ", of.batch(), ", q_len ", of.q_len(), ", kv_len ",
+             of.kv_len(), ", HEED_TEST_SEED=", seed());
         tensor<O, 4> output(expected.output.extents()), again(expected.output.extents());
         tensor<float, 3> log_sum_exp(expected.log_sum_exp.extents());
-        call<Inputs>(kernel, query, key, value, output, inputs, {log_sum_exp.view(), 1, isa});
+        call<Inputs>(kernel, query, key, value, output, inputs, {log_sum_exp.view(), 1, which.isa, which.schedule});
         int wrong = 0;
         for_each_index<4>(output.extents(), [&](const auto &at) {
             if (is_rounded(output[at], expected.output[at], bound * largest)) return;
@@ -125,7 +124,7 @@ void verify_stored(const heed::attention_kernel<Inputs> &kernel, problem of, con
         const difference sums = compare(log_sum_exp, expected.log_sum_exp, 1);
         CHECK_MESSAGE(sums.largest <= allowed_error, "log_sum_exp: ", sums.where);
         CHECK(output.untouched());
-        call<Inputs>(kernel, query, key, value, again, inputs, {{}, 3, isa});
+        call<Inputs>(kernel, query, key, value, again, inputs, {{}, 3, which.isa, which.schedule});
         CHECK(same_bits(output, again));
     }
 }
@@ -144,7 +143,7 @@ bool in_holes(const pair &at) { return at.kv % 7 != 3; }
 
 /// The values as results: one key, one row, so that each result is one value.
 template <class Q, class K, class V, class O>
-tensor<O, 4> passed_through(const tensor<V, 4> &value, const char *isa) {
+tensor<O, 4> passed_through(const tensor<V, 4> &value, const kernel_choice &which) {
     const std::int64_t batch = value.extents()[0];
     tensor<Q, 4> query({batch, 2, 1, 4});
     tensor<K, 4> key({batch, 2, 1, 4});
@@ -153,7 +152,7 @@ tensor<O, 4> passed_through(const tensor<V, 4> &value, const char *isa) {
         key[at] = K(0.25f);
     });
     tensor<O, 4> output({batch, 2, 1, 4});
-    call<void>(kernels::stored_holes, query, key, value, output, {}, {{}, 1, isa});
+    call<void>(kernels::stored_holes, query, key, value, output, {}, {{}, 1, which.isa, which.schedule});
     return output;
 }
 
@@ -285,14 +284,15 @@ TEST_CASE_TEMPLATE("every two-byte number goes through a kernel unchanged", T, f
     tensor<T, 4> value({8192, 2, 1, 4});
     std::uint32_t next = 0;
     for_each_index<4>(value.extents(), [&](const auto &at) { value[at] = from_bits<T>(next++); });
-    for (const char *isa : isas_of_types(kernels::stored_holes.description(), heed::detail::element<T>::type)) {
-        const auto output = passed_through<T, T, T, T>(value, isa);
+    for (const kernel_choice &which :
+         kernels_of_types(kernels::stored_holes.description(), heed::detail::element<T>::type)) {
+        const auto output = passed_through<T, T, T, T>(value, which);
         for_each_index<4>(value.extents(), [&](const auto &at) {
             const double is = value_of(output[at]), should_be = value_of(value[at]);
             // Kernels may take subnormal numbers of single precision, which bf16 shares, for 0.
             if (std::fabs(should_be) < 0x1p-126 && is == 0) return;
             if (std::isnan(should_be) ? !std::isnan(is) : is != should_be) {
-                FAIL(std::string(isa), ": ", should_be, " becomes ", is);
+                FAIL(which.text(), ": ", should_be, " becomes ", is);
             }
         });
     }
@@ -313,12 +313,12 @@ TEST_CASE("results are rounded to the nearest, of two nearest to the even one") 
     });
     const heed::tensor_types types(heed::data_type::f16, heed::data_type::bf16, heed::data_type::f32,
                                    heed::data_type::f16);
-    for (const char *isa : isas_of_types(kernels::stored_holes.description(), types)) {
-        const auto output = passed_through<float16, bfloat16, float, float16>(value, isa);
+    for (const kernel_choice &which : kernels_of_types(kernels::stored_holes.description(), types)) {
+        const auto output = passed_through<float16, bfloat16, float, float16>(value, which);
         for_each_index<4>(value.extents(), [&](const auto &at) {
             const float16 should_be(value[at]);
             if (value_of(output[at]) != value_of(should_be)) {
-                FAIL(std::string(isa), ": ", value[at], " becomes ", value_of(output[at]));
+                FAIL(which.text(), ": ", value[at], " becomes ", value_of(output[at]));
             }
         });
     }
@@ -327,11 +327,12 @@ TEST_CASE("results are rounded to the nearest, of two nearest to the even one") 
 TEST_CASE_TEMPLATE("two-byte tensors anywhere in memory, and one for all", T, float16, bfloat16) {
     const problem of(kernels::stored_holes.description(), {70, 70});
     const auto query = stored_as<T>(of.query), key = stored_as<T>(of.key), value = stored_as<T>(of.value);
-    for (const char *isa : isas_of_types(kernels::stored_holes.description(), heed::detail::element<T>::type)) {
+    for (const kernel_choice &which :
+         kernels_of_types(kernels::stored_holes.description(), heed::detail::element<T>::type)) {
         const auto result = [&](const tensor<T, 4> &q, const tensor<T, 4> &k, const tensor<T, 4> &v,
                                 const index_list<4> &output_strides) {
             tensor<T, 4> output(q.extents(), output_strides);
-            call<void>(kernels::stored_holes, q, k, v, output, {}, {{}, 2, isa});
+            call<void>(kernels::stored_holes, q, k, v, output, {}, {{}, 2, which.isa, which.schedule});
             CHECK(output.untouched());
             return output;
         };

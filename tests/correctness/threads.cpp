@@ -13,11 +13,11 @@ using namespace heed::tests;
 
 TEST_CASE("the same bits for any number of threads, again and again") {
     const problem of(kernels::dim_40.description(), {200, 400, 3});
-    for (const char *isa : isas_of(kernels::dim_40.description())) {
-        const results expected = run(kernels::dim_40, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dim_40.description())) {
+        const results expected = run(kernels::dim_40, of, {}, which, 1);
         for (int repetition = 0; repetition < 5; ++repetition) {
             for (const int threads : {1, 2, 4, 7}) {
-                const results got = run(kernels::dim_40, of, {}, isa, threads);
+                const results got = run(kernels::dim_40, of, {}, which, threads);
                 CHECK(same_bits(got.output, expected.output));
                 CHECK(same_bits(got.log_sum_exp, expected.log_sum_exp));
             }
@@ -34,9 +34,9 @@ TEST_CASE("a row has the same bits whatever other rows and batches there are") {
         alone.key[at] = all.key(1, at[1], at[2], at[3]);
         alone.value[at] = all.value(1, at[1], at[2], at[3]);
     });
-    for (const char *isa : isas_of(kernels::dense.description())) {
-        const results together = run(kernels::dense, all, {}, isa, 2),
-                      by_itself = run(kernels::dense, alone, {}, isa, 2);
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
+        const results together = run(kernels::dense, all, {}, which, 2),
+                      by_itself = run(kernels::dense, alone, {}, which, 2);
         bool same = true;
         for_each_index<4>(alone.query.extents(), [&](const auto &at) {
             same = same && by_itself.output[at] == together.output(1, at[1], at[2], at[3]);
@@ -48,11 +48,11 @@ TEST_CASE("a row has the same bits whatever other rows and batches there are") {
 TEST_CASE("several threads call kernels at once") {
     const problem dense(kernels::dense.description(), {100, 300}), grouped(kernels::dim_31.description(), {90, 200}),
         causal_one(kernels::dim_1.description(), {150, 150});
-    for (const char *isa : isas_of(kernels::dense.description())) {
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
         const std::function<results(int)> calls[] = {
-            [&](int threads) { return run(kernels::dense, dense, {}, isa, threads); },
-            [&](int threads) { return run(kernels::dim_31, grouped, {}, isa, threads); },
-            [&](int threads) { return run(kernels::dim_1, causal_one, {}, isa, threads); }};
+            [&](int threads) { return run(kernels::dense, dense, {}, which, threads); },
+            [&](int threads) { return run(kernels::dim_31, grouped, {}, which, threads); },
+            [&](int threads) { return run(kernels::dim_1, causal_one, {}, which, threads); }};
         std::atomic<int> wrong = 0;
         std::vector<std::thread> callers;
         for (int caller = 0; caller < 6; ++caller) {

@@ -106,8 +106,8 @@ TEST_CASE("rows that overlap") {
 
 TEST_CASE("output and log_sum_exp anywhere") {
     const problem of(kernels::dim_31.description(), {70, 200});
-    for (const char *isa : isas_of(kernels::dim_31.description())) {
-        const results expected = run(kernels::dim_31, of, {}, isa, 2);
+    for (const kernel_choice &which : kernels_of(kernels::dim_31.description())) {
+        const results expected = run(kernels::dim_31, of, {}, which, 2);
         const index_list<4> extents = expected.output.extents();
         for (const index_list<4> &strides :
              {length_first(extents, 0), length_first(extents, 3), index_list<4>{-40000, 2900, -41, 1}}) {
@@ -141,8 +141,8 @@ TEST_CASE("one packed tensor of queries, keys and values") {
         of.value[index] = packed(line, 2 * heads * dim + column);
     });
     verify(kernels::dense, of);
-    for (const char *isa : isas_of(kernels::dense.description())) {
-        const results expected = run(kernels::dense, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
+        const results expected = run(kernels::dense, of, {}, which, 1);
         results got(of);
         kernels::dense(part(0), part(1), part(2), got.output.view(), {got.log_sum_exp.view(), 1, isa});
         CHECK(same_bits(got.output, expected.output));
@@ -155,8 +155,8 @@ TEST_CASE("query, key and value are the same tensor") {
     of.key = of.query;
     of.value = of.query;
     verify(kernels::dense, of);
-    for (const char *isa : isas_of(kernels::dense.description())) {
-        const results expected = run(kernels::dense, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
+        const results expected = run(kernels::dense, of, {}, which, 1);
         results got(of);
         const auto &same = of.query;
         kernels::dense(same.view(), same.view(), same.view(), got.output.view(), {got.log_sum_exp.view(), 1, isa});
@@ -167,8 +167,8 @@ TEST_CASE("query, key and value are the same tensor") {
 TEST_CASE("strides far beyond 2^31 bytes, over batches, heads or rows") {
     const problem of(kernels::dense.description(), {4, 9});
     constexpr std::int64_t far = (std::int64_t{1} << 31) + 24;
-    for (const char *isa : isas_of(kernels::dense.description())) {
-        const results expected = run(kernels::dense, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
+        const results expected = run(kernels::dense, of, {}, which, 1);
         for (const index_list<4> &strides : {index_list<4>{far, 100, 8, 1},
                                              {100, far, 8, 1},
                                              {200, 100, far, 1},

@@ -25,8 +25,8 @@ TEST_CASE("sigmoid: every key weighs for itself, nothing is divided") {
     problem of(kernels::sigmoids.description(), {70, 70, 1});
     for_each_index<4>(of.query.extents(), [&](const auto &at) { of.query[at] = 0; });
     for_each_index<4>(of.value.extents(), [&](const auto &at) { of.value[at] = 1; });
-    for (const char *isa : isas_of(kernels::sigmoids.description())) {
-        CHECK(run(kernels::sigmoids, of, {}, isa, 1).output(0, 1, 41, 3) == doctest::Approx(21));
+    for (const kernel_choice &which : kernels_of(kernels::sigmoids.description())) {
+        CHECK(run(kernels::sigmoids, of, {}, which, 1).output(0, 1, 41, 3) == doctest::Approx(21));
     }
 }
 
@@ -65,8 +65,8 @@ TEST_CASE("softmax1: 1 is added to the denominator, once") {
     problem of(kernels::off_by_one.description(), {1, 1000, 1});
     for_each_index<4>(of.query.extents(), [&](const auto &at) { of.query[at] = 0; });
     for_each_index<4>(of.value.extents(), [&](const auto &at) { of.value[at] = 1; });
-    for (const char *isa : isas_of(kernels::off_by_one.description())) {
-        const results got = run(kernels::off_by_one, of, {}, isa, 1);
+    for (const kernel_choice &which : kernels_of(kernels::off_by_one.description())) {
+        const results got = run(kernels::off_by_one, of, {}, which, 1);
         CHECK(got.output(0, 0, 0, 0) == doctest::Approx(1000.0 / 1001.0));
         CHECK(got.log_sum_exp(0, 0, 0) == doctest::Approx(std::log(1001.0)));
     }
@@ -77,8 +77,8 @@ TEST_CASE("softmax1: a row of scores far below 0 attends to nothing") {
     for_each_index<4>(of.query.extents(), [&](const auto &at) { of.query[at] = 100; });
     for_each_index<4>(of.key.extents(), [&](const auto &at) { of.key[at] = -100; });
     verify(kernels::off_by_one, of, {.attends = causal, .softmax1 = true});
-    for (const char *isa : isas_of(kernels::off_by_one.description())) {
-        CHECK(std::fabs(run(kernels::off_by_one, of, {}, isa, 1).output(0, 1, 69, 3)) < 1e-30f);
+    for (const kernel_choice &which : kernels_of(kernels::off_by_one.description())) {
+        CHECK(std::fabs(run(kernels::off_by_one, of, {}, which, 1).output(0, 1, 69, 3)) < 1e-30f);
     }
 }
 
@@ -117,8 +117,8 @@ TEST_CASE("NaN in a score becomes a NaN of its row, in a value of the rows that 
 
 TEST_CASE("rows without keys give 0") {
     const problem of(kernels::sigmoids.description(), {70, 0});
-    for (const char *isa : isas_of(kernels::sigmoids.description())) {
-        const results got = run(kernels::sigmoids, of, {}, isa, 2);
+    for (const kernel_choice &which : kernels_of(kernels::sigmoids.description())) {
+        const results got = run(kernels::sigmoids, of, {}, which, 2);
         for_each_index<4>(got.output.extents(), [&](const auto &at) { CHECK(got.output[at] == 0.0f); });
     }
 }

@@ -81,6 +81,31 @@ TEST_CASE("a level is forced") {
     }
 }
 
+TEST_CASE("the schedule is chosen by the number of queries, or forced") {
+    heed::variant_description variant = fake_kernels.variants[1];
+    const heed::kernel_description &any = variant.kernels[variant.kernel_count - 1];
+    heed::kernel_description kernels[] = {any, any};
+    kernels[0].schedule = "decode";
+    kernels[0].most_queries = 16;
+    kernels[1].schedule = "prefill";
+    variant.kernels = kernels;
+    variant.kernel_count = 2;
+    const auto chosen = [&](std::int64_t q_len, const char *schedule = nullptr) {
+        return std::string(heed::choose_kernel(variant, nullptr, "forward", nullptr, q_len, schedule).schedule);
+    };
+    CHECK(chosen(0) == "decode");
+    CHECK(chosen(16) == "decode");
+    CHECK(chosen(17) == "prefill");
+    CHECK(chosen(1, "prefill") == "prefill");
+    CHECK(chosen(1000, "decode") == "decode");
+    CHECK_THROWS_WITH_AS(chosen(1, "sideways"),
+                         "mha: the library has no schedule \"sideways\" for the pass \"forward\". Fix: add it to "
+                         "SCHEDULES of heed_add_kernels, or leave it out.",
+                         heed::unsupported_error);
+    variant.kernel_count = 1;  // the one for few queries has to do
+    CHECK(chosen(1000) == "decode");
+}
+
 TEST_CASE("levels that cannot be had") {
     const heed::variant_description &mha = fake_kernels.variants[1];
     heed::variant_description small = mha;

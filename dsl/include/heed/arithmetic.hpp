@@ -44,6 +44,9 @@ template <class T> constexpr auto sin(tag, const T &a) { return sin(a); }
 template <class T> constexpr auto floor(tag, const T &a) { return floor(a); }
 template <class T> constexpr auto minimum(tag, const T &a, const T &b) { return min(a, b); }
 template <class T> constexpr auto maximum(tag, const T &a, const T &b) { return max(a, b); }
+template <class T> constexpr auto quotient(tag, const T &a, const T &b) { return a / b; }
+template <class T> constexpr auto bound_of_sum(tag, const T &a, const T &b) { return a + b; }
+template <class T> constexpr auto bound_of_difference(tag, const T &a, const T &b) { return a - b; }
 template <class T> constexpr auto bound_of_product(tag, const T &a, const T &b) { return a * b; }
 template <class T> constexpr auto is_less(tag, const T &a, const T &b) { return a < b; }
 template <class T> constexpr auto is_less_equal(tag, const T &a, const T &b) { return a <= b; }

@@ -301,7 +301,8 @@ template <class A, OperandWith<A> B> constexpr auto operator-(A a, B b) { return
 template <class A, OperandWith<A> B> constexpr auto operator*(A a, B b) { return detail::arithmetic<op::times>(a, b); }
 template <Ours A> constexpr auto operator-(A a) { return detail::arithmetic<op::negate>(a); }
 
-/// Whole numbers: rounds down, also for negative numbers; 0 if the divisor is 0. Real numbers: IEEE division.
+/// Whole numbers: rounds down, also for negative numbers; 0 if the divisor is 0. Real numbers: IEEE division; where
+/// a constant divides what depends on queries, keys or real inputs, rounded twice.
 template <class A, OperandWith<A> B> constexpr auto operator/(A a, B b) { return detail::quotient(a, b); }
 /// Whole numbers only; has the sign of the divisor, 0 if that is 0.
 template <class A, OperandWith<A> B> constexpr auto operator%(A a, B b) { return detail::remainder(a, b); }

@@ -179,7 +179,8 @@ template <class A, class B>
 constexpr auto add(const A &a, const B &b) {
     return numbers(
         [](const auto &x, const auto &y) {
-            return bounds{x.lowest + y.lowest, x.highest + y.highest};
+            constexpr arithmetic::tag t{};
+            return bounds{bound_of_sum(t, x.lowest, y.lowest), bound_of_sum(t, x.highest, y.highest)};
         },
         a, b);
 }
@@ -193,7 +194,8 @@ template <class A, class B>
 constexpr auto subtract(const A &a, const B &b) {
     return numbers(
         [](const auto &x, const auto &y) {
-            return bounds{x.lowest - y.highest, x.highest - y.lowest};
+            constexpr arithmetic::tag t{};
+            return bounds{bound_of_difference(t, x.lowest, y.highest), bound_of_difference(t, x.highest, y.lowest)};
         },
         a, b);
 }
@@ -234,8 +236,12 @@ constexpr auto multiply(const A &a, const B &b) {
 template <class A, class B>
 constexpr auto divide(const A &a, const B &b) {
     if constexpr (is_point<B>) {
-        return numbers([](const auto &x, const auto &y) { return in_order(x.lowest / y.lowest, x.highest / y.lowest); },
-                       a, b);
+        return numbers(
+            [](const auto &x, const auto &y) {
+                constexpr arithmetic::tag t{};
+                return in_order(quotient(t, x.lowest, y.lowest), quotient(t, x.highest, y.lowest));
+            },
+            a, b);
     } else {
         return unknown{};
     }
@@ -265,7 +271,10 @@ constexpr auto floor_modulo(const A &a, const B &b) {
                 const auto &divisor = y.lowest;
                 const auto one = constant_like(t, divisor, 1);
                 const auto zero = constant_like(t, divisor, 0);
-                const auto same = floor_divide(t, x.lowest, divisor) == floor_divide(t, x.highest, divisor);
+                // The second condition follows from the first, and is often known when the kernel is compiled.
+                const auto same =
+                    is_equal(t, floor_divide(t, x.lowest, divisor), floor_divide(t, x.highest, divisor)) &&
+                    is_less(t, x.highest - x.lowest, absolute(t, divisor));
                 return bounds{choose(t, same, floor_modulo(t, x.lowest, divisor), minimum(t, divisor + one, zero)),
                               choose(t, same, floor_modulo(t, x.highest, divisor), maximum(t, divisor - one, zero))};
             },

@@ -79,7 +79,7 @@ struct times : on_numbers {
 struct divide : on_reals {
     static constexpr auto symbol = "/";
     static constexpr auto precedence = product;
-    static constexpr auto value(const auto &a, const auto &b) { return a / b; }
+    static constexpr auto value(const auto &a, const auto &b) { return quotient(arithmetic::tag{}, a, b); }
     static constexpr auto range(const auto &a, const auto &b) { return intervals::divide(a, b); }
 };
 

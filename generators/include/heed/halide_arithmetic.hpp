@@ -12,6 +12,9 @@
 namespace heed::arithmetic {
 
 Halide::Expr absolute(tag, const Halide::Expr &a);
+Halide::Expr quotient(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr bound_of_sum(tag, const Halide::Expr &a, const Halide::Expr &b);
+Halide::Expr bound_of_difference(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr bound_of_product(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr minimum(tag, const Halide::Expr &a, const Halide::Expr &b);
 Halide::Expr maximum(tag, const Halide::Expr &a, const Halide::Expr &b);

@@ -61,6 +61,7 @@ struct call_options {
     view<float, 3> log_sum_exp = {};  ///< receives the natural logarithm of each row's softmax denominator
     int threads = 0;                  ///< threads for this call; 0: see heed/threads.hpp
     const char *isa = nullptr;        ///< "avx2", ...: run the kernel of this instruction set; null: the best
+    const char *schedule = nullptr;  ///< "decode" or "prefill", for few or many queries; null: by the number of queries
 };
 
 /// A tensor that a call reads or writes: a view of f32, f16 or bf16 elements. The types must be those of one of the
@@ -134,6 +135,7 @@ constexpr call_arguments typed_arguments(const variant_description &variant, con
     arguments.log_sum_exp = as_tensor(options.log_sum_exp);
     arguments.threads = options.threads;
     arguments.isa = options.isa;
+    arguments.schedule = options.schedule;
     return arguments;
 }
 

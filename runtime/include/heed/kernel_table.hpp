@@ -125,7 +125,7 @@ struct tile_table_description {
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward", or "weights": see call.hpp
-    const char *schedule;  ///< "prefill"
+    const char *schedule;  ///< "decode", for few queries, or "prefill"
     const char *isa;       ///< "avx512", "avx2" or "x86_64"; see isa.hpp
     tensor_types types;
     int query_tile;  ///< rows (of all heads of a group together) and keys of one tile
@@ -135,9 +135,11 @@ struct kernel_description {
     const tile_table_description *tables = nullptr;
     int table_count = 0;
     int (*make_tables)(void **arguments) = nullptr;
+    int most_queries = 0;  ///< calls with more of them have a better kernel further down the list; 0: any number
 };
 
-/// One declared variant with its kernels, the best instruction set first.
+/// One declared variant with its kernels in the order in which a call looks for one that suits it: the best instruction
+/// set first, then the schedules for few queries.
 struct variant_description {
     const char *name;
     const char *formula;  ///< the declaration, as the text reading prints it

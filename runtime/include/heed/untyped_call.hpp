@@ -49,6 +49,7 @@ struct call_arguments {
     output_tensor log_sum_exp = {};              ///< optional
     int threads = 0;                             ///< 0: see heed/threads.hpp
     const char *isa = nullptr;                   ///< null: see heed/isa.hpp
+    const char *schedule = nullptr;              ///< null: by the number of queries
     const char *pass = "forward";                ///< or "weights", which takes no value
     const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever `isa` and the types are
 };
@@ -59,10 +60,11 @@ void run(const call_arguments &arguments);
 /// The same without exceptions.
 status try_run(const call_arguments &arguments) noexcept;
 
-/// The kernel that a call with this `isa` (may be null) runs on this CPU: one for `pass` and `types`, if given, or for
-/// the types that the library has. Throws unsupported_error.
+/// The kernel that a call with this `isa` and `schedule` (may be null) and `q_len` queries runs on this CPU: one for
+/// `pass` and `types`, if given, or for the types that the library has. Throws unsupported_error.
 const kernel_description &choose_kernel(const variant_description &variant, const char *isa,
-                                        const char *pass = "forward", const tensor_types *types = nullptr);
+                                        const char *pass = "forward", const tensor_types *types = nullptr,
+                                        std::int64_t q_len = INT64_MAX, const char *schedule = nullptr);
 
 namespace detail {
 

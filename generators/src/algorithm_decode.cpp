@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#include "algorithm_decode.hpp"
+
+#include <heed/halide_arithmetic.hpp>
+
+#include <algorithm>
+
+#include "arithmetic.hpp"
+
+namespace heed::generators {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
+
+}  // namespace
+
+decode_attention::decode_attention(const variant_source &source, const decode_shape &sizes, const storage_types &stored)
+    : forward_attention(source, stored),
+      shape(sizes),
+      key_is_plain(source.key_stages.empty()),
+      value_is_plain(source.value_stages.empty()) {
+    read_rows();
+    compute_scores();
+    compute_weights();
+    weigh_values();
+    merge_chunks();
+    write_results();
+    pin_layouts();
+}
+
+// Rows behind the last query repeat its position.
+void decode_attention::read_rows() {
+    const Expr query_row = Halide::min(position_of(row, row_tile), q_len - 1), query_head = head_of(row, row_tile);
+    at(query_rows, {dim, row, row_tile}) =
+        modified_element(
+            variant.query_stages, query_element(query_row, query_head),
+            [&](const Expr &index) {
+                return to_float(query(index, query_head, query_row, group, batch), types.has_f16c);
+            },
+            variant.head_dim, look_up(),
+            [&](const Func &mean) {
+                return at(mean, {row, row_tile});
+            },
+            {{table_row, batch}, query_start() + table_row, {query_row, batch}}, of_queries) *
+        static_cast<float>(variant.scale);
+
+    const Expr kv_pos = key_index(key_in_chunk);
+    const auto of_key = [&](const Func &mean) { return at_chunk(mean, {key_in_chunk}); };
+    if (!key_is_plain) at_chunk(key_tile, {dim, key_in_chunk}) = modified_key(kv_pos, of_key);
+    if (!value_is_plain) at_chunk(value_tile, {dim, key_in_chunk}) = modified_value(kv_pos, of_key);
+}
+
+Expr decode_attention::key_element(const Expr &index, const Expr &key_offset) const {
+    return key_is_plain ? stored_key(index, key_index(key_offset)) : Expr(at_chunk(key_tile, {index, key_offset}));
+}
+
+Expr decode_attention::value_element(const Expr &index, const Expr &key_offset) const {
+    return value_is_plain ? stored_value(index, key_index(key_offset))
+                          : Expr(at_chunk(value_tile, {index, key_offset}));
+}
+
+// Where whole vectors do not divide a row, the last one reaches back to elements that the one before has counted.
+void decode_attention::compute_scores() {
+    const int together = shape.keys_together;
+    vectors = RDom(0, key_vectors(), "vectors");
+    const Expr key_offset = key_group * together + key_in_group;
+    const Expr first = Halide::min(vectors * shape.lanes, variant.head_dim - shape.lanes), element = first + lane;
+    Expr key_value = key_element(element, key_offset);
+    if (variant.head_dim % shape.lanes != 0) {
+        key_value = Halide::select(element < vectors * shape.lanes, 0.0f, key_value);
+    }
+    at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) = 0.0f;
+    at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) +=
+        at(query_rows, {element, row, row_tile}) * key_value +
+        Halide::select(row == 0, prefetched(key, first, chunk * shape.keys + key_offset + shape.keys_ahead), 0.0f);
+    lanes_to_add = RDom(0, shape.lanes, "lanes_to_add");
+    at_chunk(product, {key_in_group, row, row_tile, key_group}) = 0.0f;
+    at_chunk(product, {key_in_group, row, row_tile, key_group}) +=
+        at_chunk(lane_products, {lanes_to_add, key_in_group, row, row_tile, key_group});
+
+    keys_to_score = reachable_groups(together, "keys_to_score");
+    const Expr scored = keys_to_score.y * together + keys_to_score.x;
+    at_chunk(score, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
+    at_chunk(score, {scored, row, row_tile}) = variant.score_mod(
+        values_at(scored, at_chunk(product, {keys_to_score.x, row, row_tile, keys_to_score.y})), look_up());
+
+    // Whole vectors of scores are compared and added, so what is not a key is masked, too.
+    const pair_values here = values_at(key_in_chunk, Expr());
+    at_chunk(attends, {key_in_chunk, row, row_tile}) =
+        Halide::cast<uint8_t>(here.kv_pos < kv_len && variant.mask(here, look_up()));
+    keys_to_mask = reachable_groups(shape.scores_together, "keys_to_mask");
+    const Expr end = (chunk + 1) * shape.keys;
+    keys_to_mask.where(!(all_attend(end - 1) && end <= kv_len));
+    const Expr masked = keys_to_mask.y * shape.scores_together + keys_to_mask.x;
+    at_chunk(score, {masked, row, row_tile}) =
+        Halide::select(at_chunk(attends, {masked, row, row_tile}) != Halide::cast<uint8_t>(0),
+                       at_chunk(score, {masked, row, row_tile}), masked_score());
+}
+
+void decode_attention::compute_weights() {
+    const int together = shape.scores_together;
+    const auto key_of = [&](const RDom &keys) { return keys.y * together + keys.x; };
+    keys_to_exponentiate = reachable_groups(together, "keys_to_exponentiate");
+    const Expr this_key = key_of(keys_to_exponentiate), this_score = at_chunk(score, {this_key, row, row_tile});
+    at_chunk(weight, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
+    if (variant.free_weight) {
+        at_chunk(chunk_max, {row, row_tile}) = 0.0f;
+        at_chunk(weight, {this_key, row, row_tile}) = Halide::select(
+            is_masked(this_score), 0.0f, variant.free_weight(values_at(this_key, this_score), look_up()));
+    } else {
+        keys_to_compare = reachable_groups(together, "keys_to_compare");
+        at_chunk(chunk_max, {row, row_tile}) = minus_infinity();
+        at_chunk(chunk_max, {row, row_tile}) = Halide::max(at_chunk(chunk_max, {row, row_tile}),
+                                                           at_chunk(score, {key_of(keys_to_compare), row, row_tile}));
+        at_chunk(weight, {this_key, row, row_tile}) =
+            exp_of_nonpositive(this_score - finite_reference(at_chunk(chunk_max, {row, row_tile})));
+    }
+
+    keys_to_add = reachable_groups(together, "keys_to_add");
+    at_chunk(chunk_sum, {row, row_tile}) = 0.0f;
+    at_chunk(chunk_sum, {row, row_tile}) += at_chunk(weight, {key_of(keys_to_add), row, row_tile});
+
+    if (variant.weight_factor) {
+        // A weight of 0 stays one, whatever the factor of a masked pair is.
+        const Expr plain_weight = at_chunk(weight, {this_key, row, row_tile});
+        at_chunk(applied_weight, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
+        at_chunk(applied_weight, {this_key, row, row_tile}) =
+            Halide::select(is_positive_zero(plain_weight), 0.0f,
+                           plain_weight * variant.weight_factor(values_at(this_key, Expr()), look_up()));
+    }
+}
+
+// A weight of 0 does not silence a NaN or an infinity in a masked value.
+void decode_attention::weigh_values() {
+    const Expr first = Halide::min(vector * shape.value_lanes, variant.value_dim - shape.value_lanes);
+    const Func &applied = variant.weight_factor ? applied_weight : weight;
+    const auto term = [&](const Expr &key_offset) {
+        return at_chunk(applied, {key_offset, row, row_tile}) * value_element(first + lane, key_offset);
+    };
+    const Expr end = (chunk + 1) * shape.keys;
+    at_chunk(weighted_values, {lane, vector, row, row_tile}) = 0.0f;
+    keys_to_weigh = reachable_groups(shape.values_together, "keys_to_weigh");
+    keys_to_weigh.where(all_attend(end - 1) && end <= kv_len);
+    const Expr weighed = keys_to_weigh.y * shape.values_together + keys_to_weigh.x;
+    at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
+        term(weighed) +
+        Halide::select(row == 0, prefetched(value, first, chunk * shape.keys + weighed + shape.keys_ahead), 0.0f);
+    const value_range reachable = reachable_keys();
+    keys_to_weigh_singly = RDom(0, shape.keys, "keys_to_weigh_singly");
+    keys_to_weigh_singly.where(kv_len > 0);
+    keys_to_weigh_singly.where(!(all_attend(end - 1) && end <= kv_len));
+    keys_to_weigh_singly.where(keys_to_weigh_singly >= reachable.lowest);
+    keys_to_weigh_singly.where(keys_to_weigh_singly <= reachable.highest);
+    at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
+        Halide::select(at_chunk(attends, {keys_to_weigh_singly, row, row_tile}) != Halide::cast<uint8_t>(0),
+                       term(keys_to_weigh_singly), 0.0f);
+}
+
+void decode_attention::merge_chunks() {
+    const int maximum = value_vectors(), sum = maximum + 1;
+    at_chunk(partial, {lane, vector, row, row_tile}) = Halide::select(
+        vector < maximum, Expr(at_chunk(weighted_values, {lane, Halide::min(vector, maximum - 1), row, row_tile})),
+        vector == maximum, Expr(at_chunk(chunk_max, {row, row_tile})), Expr(at_chunk(chunk_sum, {row, row_tile})));
+    const auto of_chunk = [&](const Expr &of, const Expr &at_lane, const Expr &at_vector) {
+        return at_chunk(partial, {at_lane, at_vector, row, row_tile}, of);
+    };
+    const auto some_chunks = [&](const char *name) { return RDom(0, Halide::max(chunks(), 1), name); };
+    chunks_to_compare = some_chunks("chunks_to_compare");
+    at(row_max, {row, row_tile}) = minus_infinity();
+    at(row_max, {row, row_tile}) = Halide::max(at(row_max, {row, row_tile}), of_chunk(chunks_to_compare, 0, maximum));
+    at(chunk_weight, {chunk, row, row_tile}) =
+        exp_of_nonpositive(of_chunk(chunk, 0, maximum) - finite_reference(at(row_max, {row, row_tile})));
+    chunks_to_add = some_chunks("chunks_to_add");
+    at(row_sum, {row, row_tile}) = 0.0f;
+    at(row_sum, {row, row_tile}) += at(chunk_weight, {chunks_to_add, row, row_tile}) * of_chunk(chunks_to_add, 0, sum);
+    chunks_to_merge = some_chunks("chunks_to_merge");
+    at(merged, {lane, vector, row, row_tile}) = 0.0f;
+    at(merged, {lane, vector, row, row_tile}) +=
+        at(chunk_weight, {chunks_to_merge, row, row_tile}) * of_chunk(chunks_to_merge, lane, vector);
+}
+
+void decode_attention::write_results() {
+    pair_values of_row = values_at(0, Expr());
+    of_row.kv_pos = 0;
+    const normalised row_result = normalise(at(row_max, {row, row_tile}), at(row_sum, {row, row_tile}), of_row);
+    at(normaliser, {row, row_tile}) = row_result.factor;
+    at(log_of_total, {row, row_tile}) = row_result.log_of_total;
+
+    const Expr row_index = position * heads_in_group() + head_in_group;
+    const auto of_row_at = [&](const Func &f, std::vector<Expr> indices) {
+        indices.insert(indices.end(), {row_index % shape.rows_together, row_index / shape.rows_together});
+        return at(f, std::move(indices));
+    };
+    // The last vector reaches back where whole ones do not divide a row.
+    const int lanes = shape.value_lanes;
+    const auto merged_value = [&](const Expr &index) {
+        const Expr first = index / lanes * lanes;
+        const Expr at_lane =
+            variant.value_dim % lanes == 0 ? index % lanes : index - Halide::min(first, variant.value_dim - lanes);
+        return of_row_at(merged, {at_lane, index / lanes});
+    };
+    const Expr result = modified_element(
+        variant.output_stages, query_element(position, head_in_group),
+        [&](const Expr &index) { return merged_value(index) * of_row_at(normaliser, {}); }, variant.value_dim,
+        look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {}, of_outputs);
+    output(dim, head_in_group, position, group, batch) = from_float(result, types.output, types.has_f16c);
+    log_sum_exp(head_in_group, position, group, batch) = of_row_at(log_of_total, {});
+}
+
+Expr decode_attention::row_tiles() const { return ceiling(q_len * heads_in_group(), shape.rows_together); }
+
+Expr decode_attention::chunks() const { return ceiling(kv_len, shape.keys); }
+
+Halide::FuncRef decode_attention::at(const Func &f, std::vector<Expr> indices) const {
+    indices.insert(indices.end(), {group, batch});
+    return f(indices);
+}
+
+Halide::FuncRef decode_attention::at_chunk(const Func &f, std::vector<Expr> indices) const {
+    return at_chunk(f, std::move(indices), chunk);
+}
+
+Halide::FuncRef decode_attention::at_chunk(const Func &f, std::vector<Expr> indices, const Expr &of) const {
+    indices.push_back(of);
+    return at(f, std::move(indices));
+}
+
+Expr decode_attention::position_of(const Expr &row_index, const Expr &tile) const {
+    return (tile * shape.rows_together + row_index) / heads_in_group();
+}
+
+Expr decode_attention::head_of(const Expr &row_index, const Expr &tile) const {
+    return (tile * shape.rows_together + row_index) % heads_in_group();
+}
+
+Expr decode_attention::key_index(const Expr &key_offset) const {
+    return Halide::clamp(chunk * shape.keys + key_offset, 0, last_key());
+}
+
+pair_values decode_attention::values_at(const Expr &key_offset, const Expr &scaled_product) const {
+    return pair(position_of(row, row_tile), chunk * shape.keys + key_offset, head_of(row, row_tile), scaled_product);
+}
+
+tile_condition decode_attention::classify(const value_range &keys) const {
+    const Expr first_position = query_start(), first_head = head(0);
+    return variant.classify({.q_pos = {first_position, first_position + (q_len - 1)},
+                             .kv_pos = keys,
+                             .head = {first_head, first_head + (heads_in_group() - 1)},
+                             .one_head = heads_in_group() == 1,
+                             .batch = batch,
+                             .q_len = q_len,
+                             .kv_len = kv_len,
+                             .q_row = {Expr(0), q_len - 1},
+                             .range_of = nullptr},
+                            look_up());
+}
+
+Expr decode_attention::all_attend(const Expr &last) const { return classify({chunk * shape.keys, last}).must; }
+
+value_range decode_attention::reachable_keys() const {
+    const Halide::Internal::Interval bounds = keys_where([&](const Expr &some_key) {
+        return classify({some_key, some_key}).may && some_key < kv_len;
+    });
+    const Expr first_key = chunk * shape.keys;
+    return {bounds.has_lower_bound() ? bounds.min - first_key : Expr(0),
+            bounds.has_upper_bound() ? bounds.max - first_key : Expr(shape.keys - 1)};
+}
+
+RDom decode_attention::reachable_groups(int together, const char *name) const {
+    const value_range reachable = reachable_keys();
+    RDom keys(0, together, 0, shape.keys / together, name);
+    keys.where(kv_len > 0);
+    keys.where(keys.y * together + (together - 1) >= reachable.lowest);
+    keys.where(keys.y * together <= reachable.highest);
+    return keys;
+}
+
+}  // namespace heed::generators
