@@ -309,24 +309,62 @@ struct scale_is_a_number {
     }
 };
 
-/// The compiler names this function, which is not constexpr on purpose, where 'scale' is infinite or NaN.
-[[noreturn]] inline void scale_must_be_a_finite_number() { std::abort(); }
+// Rules for numbers that are values, which no static_assert sees. `require` is called with the text of the rule;
+// compilers print both that call and the rule's own where a constant expression comes to the function within it, which
+// is not constexpr on purpose. The texts are without quotes because g++ prints those with backslashes.
 
-/// The compiler names this function where 'scale' is 0 as a 32-bit float: `1 / 8` is a division of integers; `1.0 / 8`.
-[[noreturn]] inline void scale_must_not_be_zero() { std::abort(); }
+[[noreturn]] inline void the_text_stands_in_the_call_of_require() { std::abort(); }
 
-/// The compiler names this function where `rope` turns an odd number of dims, or more than head_dim.
-[[noreturn]] inline void rope_turns_pairs_within_head_dim() { std::abort(); }
+/// Does not compile where `holds` is false.
+constexpr void require(bool holds, const char * /*what_why_and_fix*/) {
+    if (!holds) the_text_stands_in_the_call_of_require();
+}
 
-/// The compiler names this function where `rope` has a theta that is not above 0.
-[[noreturn]] inline void rope_theta_must_be_positive() { std::abort(); }
+/// Kernels take `scale` as a 32-bit float.
+constexpr void scale_must_be_a_finite_number(bool holds) {
+    require(holds,
+            "heed::variant: scale is infinite, not a number, or beyond the largest 32-bit float. Fix: give a finite "
+            "number, as in scale = 0.125.");
+}
 
-/// The compiler names this function where a scaling of `rope` has a factor or length that is not above 0, or ends of
-/// its ramp in the wrong order.
-[[noreturn]] inline void rope_scaling_must_be_positive() { std::abort(); }
+/// `1 / 8` is a division of C++'s integers.
+constexpr void scale_must_not_be_zero(bool holds) {
+    require(holds,
+            "heed::variant: scale is 0 as a 32-bit float, so all scores would be the same. A quotient of whole "
+            "numbers, 1 / 8, is 0 in C++. Fix: write scale = 1.0 / 8, or 0.125.");
+}
 
-/// The compiler names this function where `dropout` has a rate outside of [0, 1).
-[[noreturn]] inline void dropout_rate_must_be_below_one() { std::abort(); }
+/// `rope` turns an even number of dims, at most head_dim.
+template <std::int64_t HeadDim>
+constexpr void rope_turns_pairs_within_head_dim(std::int64_t dims) {
+    require(dims >= 2 && dims <= HeadDim && dims % 2 == 0,
+            "heed::rope: rotary positions turn pairs of elements, so the number of dims that turn, by default "
+            "head_dim, must be even, at least 2 and at most head_dim, which is the argument of "
+            "rope_turns_pairs_within_head_dim<head_dim> in this diagnostic. Fix: an even head_dim, or give the number "
+            "that turns: rope{.dims = 62} for head_dim = 63_c.");
+}
+
+/// Frequencies are powers of theta.
+constexpr void rope_theta_must_be_positive(double theta) {
+    require(theta > 0 && theta < 1e300,
+            "heed::rope: theta must be a finite number above 0, because the frequencies are powers of it. Fix: give "
+            "the model's, as in rope{.theta = 500000.0}, or leave it out for 10000.");
+}
+
+/// Factors and lengths of a scaling of `rope` are above 0, the ends of its ramp in order.
+constexpr void rope_scaling_must_be_positive(bool holds) {
+    require(holds,
+            "heed::rope: the scaling has a factor or length that is not a finite number above 0, or the ends of its "
+            "ramp are in the wrong order. Fix: yarn_scaling(factor, original_length) with factor and original_length "
+            "above 0 and beta_fast above beta_slow; llama3_scaling with high_frequency above low_frequency.");
+}
+
+/// A rate of 1 would divide by 0.
+constexpr void dropout_rate_must_be_below_one(double rate) {
+    require(rate >= 0 && rate < 1,
+            "heed::dropout: the rate must be at least 0 and below 1: it is the part of the weights that become 0, and "
+            "the others are divided by 1 - rate. Fix: give a part, dropout(0.1, ...), not per cent.");
+}
 
 /// `mask` is true where a query attends to a key.
 template <class Mask>

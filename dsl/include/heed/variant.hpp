@@ -586,18 +586,11 @@ struct invalid_variant {};
 
 constexpr void check_scale(double scale) {
     // Kernels take it as a 32-bit float.
-    if (!arithmetic::is_finite(arithmetic::tag{}, scale) || scale > std::numeric_limits<float>::max() ||
-        scale < std::numeric_limits<float>::lowest()) {
-        rule::scale_must_be_a_finite_number();
-    }
-    if (static_cast<float>(scale) == 0) {
-        rule::scale_must_not_be_zero();
-    }
+    rule::scale_must_be_a_finite_number(arithmetic::is_finite(arithmetic::tag{}, scale) &&
+                                        scale <= std::numeric_limits<float>::max() &&
+                                        scale >= std::numeric_limits<float>::lowest());
+    rule::scale_must_not_be_zero(static_cast<float>(scale) != 0);
 }
-
-}  // namespace detail
-
-namespace detail {
 
 template <class... Settings>
 constexpr void check_position([[maybe_unused]] const attention_variant<Settings...> &variant) {

@@ -25,7 +25,7 @@ inline constexpr auto relu_squared = select(score <= 0.0, 0.0, score *score);
 /// 2014). `seed` is a whole number; the same one gives the same pattern for any tiles and threads.
 template <Operand Seed>
 constexpr auto dropout(double rate, Seed seed) {
-    if (!(rate >= 0 && rate < 1)) rule::dropout_rate_must_be_below_one();
+    rule::dropout_rate_must_be_below_one(rate);
     rule::remainder_needs_integers<op::uniform_random_, detail::expression_of<Seed>, batch_>::check();
     const auto random = detail::make_node<op::uniform_random_>(as_expression(seed), batch, head, q_row, kv_pos);
     return select(random < rate, 0.0, 1.0 / (1.0 - rate));
