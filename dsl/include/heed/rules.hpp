@@ -221,8 +221,8 @@ struct key_is_known {
         static_assert(
             holds,
             "heed::variant: unknown key; it is the first argument of key_is_known<key, false> in this diagnostic. The "
-            "keys are heads, groups, head_dim, value_dim, scale, mask, score_mod, sink_logit, align, query_start. "
-            "Fix: use one of these.");
+            "keys are heads, groups, head_dim, value_dim, mask, scale, score_mod, position, query_mod, key_mod, "
+            "value_mod, output_mod, weights, weight_factor, sink_logit, align, query_start. Fix: use one of these.");
         return holds;
     }
 };
