@@ -579,6 +579,19 @@ struct depends_on {
     }(typename children<E>::type{});
 };
 
+// True if something in an expression goes over the elements of a row.
+template <class E>
+struct takes_a_row {
+    static constexpr bool value = []<class... Children>(type_list<Children...>) {
+        return (is_row_mean<E> || ... || takes_a_row<Children>::value);
+    }(typename children<E>::type{});
+};
+
+template <std::int64_t Extent, class E, class Index>
+struct takes_a_row<tabulated<Extent, E, Index>> {
+    static constexpr bool value = true;
+};
+
 // The lookups of an expression, in the order in which they are written.
 template <class E>
 struct lookups;

@@ -527,6 +527,22 @@ struct key_may_use_the_terminal {
     }
 };
 
+/// Only modifications of rows know the row that a mean is over.
+template <class Key, class E, bool TakesARow>
+struct mean_is_over_a_row {
+    static constexpr bool holds = !TakesARow;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'mean_over_dims', or 'tabulate', stands where there is no row: it goes over the elements "
+            "of a query, key, value or result as that is loaded or stored. Key and expression are the first arguments "
+            "of mean_is_over_a_row<key, expression, true> in this diagnostic. Fix: use it in query_mod, key_mod, "
+            "value_mod or output_mod, e.g. 'query_mod = query / sqrt(mean_over_dims(query * query))'; elsewhere pass "
+            "the number as an input, 'input<\"mean\">(head, q_row)'.");
+        return holds;
+    }
+};
+
 /// Values of all keys but mask.
 template <class Key, class E>
 struct value_is_a_number {

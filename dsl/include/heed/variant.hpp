@@ -161,6 +161,10 @@ template <> struct terminals_of<value_mod_> { using type = type_list<value_, dim
 template <> struct terminals_of<output_mod_> { using type = type_list<output_, dim_, q_pos_, q_row_, head_>; };
 // clang-format on
 
+/// Keys whose expressions modify the elements of a row.
+template <class Key>
+inline constexpr bool is_row_key = is_one_of<Key, query_mod_, key_mod_, value_mod_, output_mod_>;
+
 template <class Key>
 inline constexpr bool is_expression_key = !std::same_as<typename terminals_of<Key>::type, void>;
 
@@ -533,11 +537,15 @@ template <class Key, class Value>
 constexpr bool expression_is_valid(const setting<Key, Value> *) {
     if constexpr (is_expression_key<Key> && Operand<Value>) {
         using E = expression_of<Value>;
-        constexpr bool in_place = uses_only<Key, E>(typename terminals_of<Key>::type{});
-        if constexpr (std::same_as<Key, mask_>) {
-            return in_place;
+        constexpr bool stands_outside_of_rows = !is_row_key<Key> && takes_a_row<E>::value;
+        if constexpr (!rule::mean_is_over_a_row<Key, E, stands_outside_of_rows>::check()) {
+            return false;
+        } else if constexpr (!uses_only<Key, E>(typename terminals_of<Key>::type{})) {
+            return false;
+        } else if constexpr (std::same_as<Key, mask_>) {
+            return true;
         } else {
-            return in_place && rule::value_is_a_number<Key, E>::check();
+            return rule::value_is_a_number<Key, E>::check();
         }
     } else {
         return true;
