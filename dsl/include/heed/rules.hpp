@@ -65,7 +65,8 @@ struct remainder_needs_integers {
             holds,
             "heed: '%' is the remainder of whole numbers, but an operand is not a whole number. The operands are "
             "the arguments of remainder_needs_integers<operator, operands...> in this diagnostic. Fix: use "
-            "positions and constants such as '64_c'; for real numbers write 'a - floor(a / b) * b'.");
+            "positions, constants such as '64_c' and inputs declared as i32, 'input<\"stride\", i32>()'; for real "
+            "numbers write 'a - floor(a / b) * b'.");
         return holds;
     }
 };
@@ -365,6 +366,21 @@ constexpr void dropout_rate_must_be_below_one(double rate) {
             "heed::dropout: the rate must be at least 0 and below 1: it is the part of the weights that become 0, and "
             "the others are divided by 1 - rate. Fix: give a part, dropout(0.1, ...), not per cent.");
 }
+
+/// The seed of `dropout` is a word of the generator's key.
+template <class Seed>
+struct dropout_seed_is_a_whole_number {
+    static constexpr bool holds = Seed::kind == value_kind::integer;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::dropout: the seed must be a whole number; it is the argument of "
+            "dropout_seed_is_a_whole_number<seed> in this diagnostic. Fix: 'dropout(0.1, input<\"seed\", i32>())' for "
+            "one that changes from call to call, inputs are real numbers unless declared i32; 'dropout(0.1, 42_c)' "
+            "for a fixed one.");
+        return holds;
+    }
+};
 
 /// `mask` is true where a query attends to a key.
 template <class Mask>
