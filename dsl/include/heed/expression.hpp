@@ -485,13 +485,17 @@ consteval bool is_identifier(std::string_view name) {
 
 template <class Input, class... Indices>
 constexpr auto make_lookup(const Indices &...indices) {
-    rule::input_type_is_f32_or_i32<typename Input::type>::check();
-    rule::input_name_is_an_identifier<Input>::check();
-    []<int... Dimension>(std::integer_sequence<int, Dimension...>) {
-        (rule::index_is_an_integer<Input, Dimension, Indices>::check(), ...);
+    if constexpr (!rule::input_type_is_f32_or_i32<typename Input::type>::check()) {
+        // Stands for what was meant, so that no further error hides the first.
+        return make_lookup<typename Input::with_a_type_of_ours>(indices...);
+    } else {
+        rule::input_name_is_an_identifier<Input>::check();
+        []<int... Dimension>(std::integer_sequence<int, Dimension...>) {
+            (rule::index_is_an_integer<Input, Dimension, Indices>::check(), ...);
+        }
+        (std::make_integer_sequence<int, sizeof...(Indices)>{});
+        return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(indices...)};
     }
-    (std::make_integer_sequence<int, sizeof...(Indices)>{});
-    return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(indices...)};
 }
 
 }  // namespace detail
@@ -501,6 +505,7 @@ constexpr auto make_lookup(const Indices &...indices) {
 template <fixed_string Name, class Type>
 struct input_ : detail::input_base {
     using type = Type;
+    using with_a_type_of_ours = input_<Name, std::conditional_t<std::is_integral_v<Type>, i32, f32>>;
     static constexpr value_kind kind = std::same_as<Type, i32> ? value_kind::integer : value_kind::real;
     static constexpr std::string_view name() { return Name.view(); }
     static consteval bool name_is_an_identifier() { return detail::is_identifier(Name.view()); }

@@ -150,9 +150,9 @@ struct input_type_is_f32_or_i32 {
     static constexpr bool check() {
         static_assert(
             holds,
-            "heed: the type of an input must be f32 or i32; it is the argument of input_type_is_f32_or_i32<type> in "
-            "this diagnostic. Fix: 'input<\"x\">' or 'input<\"x\", f32>' for real numbers, 'input<\"x\", i32>' for "
-            "whole numbers.");
+            "heed: the type of an input must be f32 or i32, not a type of C++'s; it is the argument of "
+            "input_type_is_f32_or_i32<type> in this diagnostic. Fix: 'input<\"x\">' or 'input<\"x\", f32>' for real "
+            "numbers, 'input<\"x\", i32>' for whole numbers.");
         return holds;
     }
 };
