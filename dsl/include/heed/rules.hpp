@@ -572,6 +572,22 @@ struct value_is_a_number {
     }
 };
 
+/// Keys that change something are given an expression of it.
+template <class Key, class Changed, class E, bool Uses>
+struct expression_uses_what_it_changes {
+    static constexpr bool holds = Uses;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: the expression of a key replaces what it does not use, which would then have no effect: "
+            "without 'score' in 'score_mod' or 'weights' queries and keys are ignored. Key, what it replaces, and the "
+            "expression are the first arguments of expression_uses_what_it_changes<key, changed, expression, false> "
+            "in this diagnostic. Fix: add to it or multiply it, e.g. 'score_mod = score + alibi_bias(12_c)', "
+            "'key_mod = key * input<\"gain\">[dim]'; if it shall not count, say so: 'score * 0.0 + ...'.");
+        return holds;
+    }
+};
+
 /// Positions that are added to tokens.
 template <class Value, bool IsAbsolute>
 struct absolute_positions_belong_to_tokens {

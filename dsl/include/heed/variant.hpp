@@ -161,6 +161,20 @@ template <> struct terminals_of<value_mod_> { using type = type_list<value_, dim
 template <> struct terminals_of<output_mod_> { using type = type_list<output_, dim_, q_pos_, q_row_, head_>; };
 // clang-format on
 
+/// What the expression of a key takes the place of, which it therefore has to use.
+template <class Key>
+struct changed_by {
+    using type = void;
+};
+// clang-format off
+template <> struct changed_by<score_mod_> { using type = score_; };
+template <> struct changed_by<weights_> { using type = score_; };
+template <> struct changed_by<query_mod_> { using type = query_; };
+template <> struct changed_by<key_mod_> { using type = key_; };
+template <> struct changed_by<value_mod_> { using type = value_; };
+template <> struct changed_by<output_mod_> { using type = output_; };
+// clang-format on
+
 /// Keys whose expressions modify the elements of a row.
 template <class Key>
 inline constexpr bool is_row_key = is_one_of<Key, query_mod_, key_mod_, value_mod_, output_mod_>;
@@ -544,8 +558,13 @@ constexpr bool expression_is_valid(const setting<Key, Value> *) {
             return false;
         } else if constexpr (std::same_as<Key, mask_>) {
             return true;
+        } else if constexpr (!rule::value_is_a_number<Key, E>::check()) {
+            return false;
+        } else if constexpr (std::same_as<typename changed_by<Key>::type, void>) {
+            return true;
         } else {
-            return rule::value_is_a_number<Key, E>::check();
+            using changed = typename changed_by<Key>::type;
+            return rule::expression_uses_what_it_changes<Key, changed, E, uses<E, changed>>::check();
         }
     } else {
         return true;
