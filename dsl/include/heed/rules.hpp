@@ -13,6 +13,9 @@
 
 namespace heed::rule {
 
+/// Kernels compute with whole numbers of 32 bits; sums and differences of two of these have a bit to spare.
+inline constexpr std::int64_t largest_whole_number = std::int64_t{1} << 30;
+
 // Operators
 
 /// `&&`, `||` and `!` combine conditions.
@@ -96,6 +99,22 @@ struct constant_is_a_whole_number {
             "heed: '_c' takes decimal or hexadecimal whole numbers; the characters are the arguments of "
             "constant_is_a_whole_number<false, characters...> in this diagnostic. Fix: write real numbers without it: "
             "'0.5'; negative ones as '-4_c' or 'int_<-4>{}'.");
+        return holds;
+    }
+};
+
+/// Constants of an expression, and what arithmetic makes of constants alone.
+template <std::int64_t Value>
+struct constant_is_within_two_to_the_30 {
+    static constexpr bool holds = Value >= -largest_whole_number && Value <= largest_whole_number;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: a whole number in an expression, or what such numbers come to, is beyond +-2^30 = "
+            "1073741824; it is the argument of constant_is_within_two_to_the_30<value> in this diagnostic. Kernels "
+            "compute positions with 32 bits, so sums and differences with it would overflow. Fix: a smaller number, "
+            "no sequence is as long; leave out a window that hides nothing; write a real number without '_c': "
+            "'5000000000.0'.");
         return holds;
     }
 };
@@ -358,6 +377,14 @@ constexpr void rope_scaling_must_be_positive(bool holds) {
             "heed::rope: the scaling has a factor or length that is not a finite number above 0, or the ends of its "
             "ramp are in the wrong order. Fix: yarn_scaling(factor, original_length) with factor and original_length "
             "above 0 and beta_fast above beta_slow; llama3_scaling with high_frequency above low_frequency.");
+}
+
+/// Whole numbers of an expression that are C++ numbers.
+constexpr void whole_number_is_within_two_to_the_30(std::int64_t number) {
+    require(number >= -largest_whole_number && number <= largest_whole_number,
+            "heed::variant: a whole number in an expression is beyond +-2^30 = 1073741824. Kernels compute positions "
+            "with 32 bits, so sums and differences with it would overflow. Fix: a smaller number, no sequence is as "
+            "long; leave out a window that hides nothing; write a real number with a point, 5e9 or 5000000000.0.");
 }
 
 /// A rate of 1 would divide by 0.
@@ -807,7 +834,7 @@ struct t5_bucket_takes_constants {
 template <std::int64_t Buckets, std::int64_t MaxDistance, std::int64_t Parts>
 struct t5_buckets_can_be_spaced {
     static constexpr bool holds = Buckets >= Parts && Buckets % (Parts / 2) == 0 &&
-                                  MaxDistance > Buckets / Parts &&MaxDistance < (1LL << 31);
+                                  MaxDistance > Buckets / Parts &&MaxDistance <= largest_whole_number;
     static constexpr bool check() {
         static_assert(
             holds,
@@ -816,7 +843,7 @@ struct t5_buckets_can_be_spaced {
             "least and end before the greatest distance. The numbers are the arguments of "
             "t5_buckets_can_be_spaced<buckets, max_distance, parts> in this diagnostic. Fix: at least 2 buckets for "
             "t5_causal_bucket, an even number of at least 4 for t5_bidirectional_bucket, and a max_distance greater "
-            "than buckets / parts; T5 has 32_c and 128_c.");
+            "than buckets / parts, at most 2^30; T5 has 32_c and 128_c.");
         return holds;
     }
 };

@@ -546,6 +546,31 @@ constexpr bool all_are_for_heads(const hana::basic_tuple<E...> *) {
     return (... && is_for_heads<E, Heads>());
 }
 
+template <class E>
+constexpr bool constants_fit();
+
+template <class... E>
+constexpr bool all_constants_fit(type_list<E...>) {
+    return (... && constants_fit<E>());
+}
+
+/// Checks the constants of an expression, operands before what is made of them.
+template <class E>
+constexpr bool constants_fit() {
+    if constexpr (!all_constants_fit(typename children<E>::type{})) {
+        return false;
+    } else if constexpr (whole_constant<E>::known) {
+        return rule::constant_is_within_two_to_the_30<whole_constant<E>::value>::check();
+    } else {
+        return true;
+    }
+}
+
+template <class... E>
+constexpr bool all_constants_fit(const hana::basic_tuple<E...> *) {
+    return (... && constants_fit<E>());
+}
+
 /// For the values of keys without rules of their own.
 template <class Key, class Value>
 constexpr bool expression_is_valid(const setting<Key, Value> *) {
@@ -602,6 +627,9 @@ constexpr bool is_valid() {
         } else if constexpr (!all_are_for_heads<heads>(
                                  static_cast<decltype(expressions_of(std::declval<const given &>())) *>(nullptr))) {
             return false;
+        } else if constexpr (!all_constants_fit(
+                                 static_cast<decltype(expressions_of(std::declval<const given &>())) *>(nullptr))) {
+            return false;
         } else {
             return inputs_agree(lookups_of<given>{});
         }
@@ -630,6 +658,25 @@ constexpr void check_position([[maybe_unused]] const attention_variant<Settings.
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whole numbers that are C++ numbers: constants_fit for values.
+template <Expression E>
+constexpr void check_whole_numbers(const E &expression) {
+    if constexpr (std::same_as<E, literal<std::int64_t>>) {
+        rule::whole_number_is_within_two_to_the_30(expression.value);
+    } else {
+        for_each_child(expression, [](const auto &child) { check_whole_numbers(child); });
+    }
+}
+
+template <class Key, class Value>
+constexpr void check_whole_numbers_of([[maybe_unused]] const setting<Key, Value> &given) {
+    if constexpr (is_expression_key<Key> && Operand<Value>) check_whole_numbers(as_expression(given.value));
+}
+
+}  // namespace detail
+
 /// Declares a variant: `variant(heads = 8_c, head_dim = 64_c, mask = causal)`. Keys may come in any order.
 template <class... Settings>
 constexpr auto variant(Settings... given) {
@@ -637,6 +684,7 @@ constexpr auto variant(Settings... given) {
         const attention_variant<Settings...> result{given...};
         detail::check_scale(result.scale());
         detail::check_position(result);
+        (detail::check_whole_numbers_of(given), ...);
         return result;
     } else {
         return detail::invalid_variant{};
