@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // expect: dropout_rate_must_be_below_one
+// expect: the rate must be at least 0 and below 1
+// expect: Fix: give a part
 #include <heed/heed.hpp>
 
 using namespace heed;

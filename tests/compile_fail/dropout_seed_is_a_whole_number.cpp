@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// expect: remainder_needs_integers<uniform_random_
+// expect: dropout_seed_is_a_whole_number<lookup<input_<
+// expect: the seed must be a whole number
 #include <heed/heed.hpp>
 
 using namespace heed;

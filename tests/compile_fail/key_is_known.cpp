@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // expect: key_is_known<bias_scale_, false>
 // expect: unknown key
+// expect: value_mod, output_mod, weights, weight_factor, sink_logit, align, query_start. Fix: use one of these
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: rope_scaling_must_be_positive
+// expect: Fix: yarn_scaling(factor, original_length)
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: rope_theta_must_be_positive
+// expect: Fix: give the model
 #include <heed/heed.hpp>
 
 using namespace heed;

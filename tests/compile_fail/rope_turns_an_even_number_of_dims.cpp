@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // expect: rope_turns_pairs_within_head_dim
+// expect: must be even, at least 2 and at most head_dim
+// expect: Fix: an even head_dim
 #include <heed/heed.hpp>
 
 using namespace heed;

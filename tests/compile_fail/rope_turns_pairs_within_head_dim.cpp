@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: rope_turns_pairs_within_head_dim
+// expect: Fix: an even head_dim
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: scale_must_be_a_finite_number
+// expect: Fix: give a finite number
 #include <heed/heed.hpp>
 
 #include <limits>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expect: scale_must_not_be_zero
+// expect: Fix: write scale = 1.0 / 8
 #include <heed/heed.hpp>
 
 using namespace heed;

@@ -81,7 +81,7 @@ constexpr auto biased =
 static_assert(modified_score(biased, {.q = 7, .kv = 3, .head = 1}, 1.0, read) == 2.0 + 4.25 + 0.25);
 static_assert(modified_score(everything, {.q = 7, .kv = 3}, 1.5) == 1.5);
 
-constexpr auto whole = variant(heads = 2_c, head_dim = 8_c, score_mod = input<"table", i32>[kv_pos]);
+constexpr auto whole = variant(heads = 2_c, head_dim = 8_c, score_mod = score * 0.0 + input<"table", i32>[kv_pos]);
 static_assert(modified_score(whole, {.q = 7, .kv = 3}, 1.0, read) == 3.0);
 
 }  // namespace

@@ -64,7 +64,7 @@ static_assert(index_of_first_lookup(variant(heads = 2_c, head_dim = 8_c,
                                             score_mod = score * input<"x">[q_pos - kv_pos + 5])) == 9);
 
 // Whole scores become real ones.
-static_assert(variant(heads = 2_c, head_dim = 8_c, score_mod = q_pos).score_mod().kind == value_kind::real);
+static_assert(variant(heads = 2_c, head_dim = 8_c, sink_logit = head).sink_logit().kind == value_kind::real);
 static_assert(variant(heads = 2_c, head_dim = 8_c, sink_logit = 0).sink_logit().value == 0.0);
 
 static_assert(is_tree<int_<0>>(variant(heads = 1_c, head_dim = 1_c, align = top_left).query_start()));

@@ -17,6 +17,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -105,7 +106,8 @@ inline constexpr bool is_literal = is_int<T>;
 template <class T>
 inline constexpr bool is_literal<literal<T>> = true;
 
-// Digits as they stand in the source, with or without 0x and separators. Negative if there is anything else.
+// Digits as they stand in the source, with or without 0x and separators. Negative if there is anything else; the
+// largest number if they give a larger one.
 constexpr std::int64_t parse_integer(std::string_view text) {
     const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     if (!is_hexadecimal && text.size() > 1 && text.front() == '0') {
@@ -120,7 +122,10 @@ constexpr std::int64_t parse_integer(std::string_view text) {
         if (!is_letter && (c < '0' || c > '9')) {
             return -1;
         }
-        value = value * (is_hexadecimal ? 16 : 10) + (is_letter ? (c | 0x20) - 'a' + 10 : c - '0');
+        const int base = is_hexadecimal ? 16 : 10;
+        const int digit = is_letter ? (c | 0x20) - 'a' + 10 : c - '0';
+        constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+        value = value > (largest - digit) / base ? largest : value * base + digit;
     }
     return value;
 }
@@ -486,13 +491,17 @@ consteval bool is_identifier(std::string_view name) {
 
 template <class Input, class... Indices>
 constexpr auto make_lookup(const Indices &...indices) {
-    rule::input_type_is_f32_or_i32<typename Input::type>::check();
-    rule::input_name_is_an_identifier<Input>::check();
-    []<int... Dimension>(std::integer_sequence<int, Dimension...>) {
-        (rule::index_is_an_integer<Input, Dimension, Indices>::check(), ...);
+    if constexpr (!rule::input_type_is_f32_or_i32<typename Input::type>::check()) {
+        // Stands for what was meant, so that no further error hides the first.
+        return make_lookup<typename Input::with_a_type_of_ours>(indices...);
+    } else {
+        rule::input_name_is_an_identifier<Input>::check();
+        []<int... Dimension>(std::integer_sequence<int, Dimension...>) {
+            (rule::index_is_an_integer<Input, Dimension, Indices>::check(), ...);
+        }
+        (std::make_integer_sequence<int, sizeof...(Indices)>{});
+        return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(indices...)};
     }
-    (std::make_integer_sequence<int, sizeof...(Indices)>{});
-    return lookup<Input, Indices...>{{}, hana::basic_tuple<Indices...>(indices...)};
 }
 
 }  // namespace detail
@@ -502,6 +511,7 @@ constexpr auto make_lookup(const Indices &...indices) {
 template <fixed_string Name, class Type>
 struct input_ : detail::input_base {
     using type = Type;
+    using with_a_type_of_ours = input_<Name, std::conditional_t<std::is_integral_v<Type>, i32, f32>>;
     static constexpr value_kind kind = std::same_as<Type, i32> ? value_kind::integer : value_kind::real;
     static constexpr std::string_view name() { return Name.view(); }
     static consteval bool name_is_an_identifier() { return detail::is_identifier(Name.view()); }
@@ -580,6 +590,36 @@ struct depends_on {
     }(typename children<E>::type{});
 };
 
+/// What a tree of whole numbers known while compiling comes to; `known` is false for anything else.
+template <class E>
+struct whole_constant {
+    static constexpr bool known = false;
+};
+template <std::int64_t Value>
+struct whole_constant<int_<Value>> {
+    static constexpr bool known = true;
+    static constexpr std::int64_t value = Value;
+};
+template <class Operator, class... Operands>
+requires(node<Operator, Operands...>::kind == value_kind::integer &&
+         (... && whole_constant<Operands>::known)) struct whole_constant<node<Operator, Operands...>> {
+    static constexpr bool known = true;
+    static constexpr std::int64_t value = Operator::value(whole_constant<Operands>::value...);
+};
+
+// True if something in an expression goes over the elements of a row.
+template <class E>
+struct takes_a_row {
+    static constexpr bool value = []<class... Children>(type_list<Children...>) {
+        return (is_row_mean<E> || ... || takes_a_row<Children>::value);
+    }(typename children<E>::type{});
+};
+
+template <std::int64_t Extent, class E, class Index>
+struct takes_a_row<tabulated<Extent, E, Index>> {
+    static constexpr bool value = true;
+};
+
 // The lookups of an expression, in the order in which they are written.
 template <class E>
 struct lookups;
@@ -599,22 +639,32 @@ inline constexpr bool uses = (detail::depends_on<std::remove_cvref_t<E>, T>::val
 
 namespace detail {
 
+/// Calls `function(child)` for each part of an expression that is itself an expression.
+template <Expression E, class Function>
+constexpr void for_each_child(const E &expression, const Function &function) {
+    const auto each = [&](const auto &...children) { (function(children), ...); };
+    if constexpr (is_lookup<E>) {
+        hana::unpack(expression.indices, each);
+    } else if constexpr (is_node<E>) {
+        hana::unpack(expression.operands, each);
+    } else if constexpr (is_row_mean<E>) {
+        each(expression.of_dim);
+    } else if constexpr (is_tabulated<E>) {
+        each(expression.of_dim, expression.index);
+    } else if constexpr (is_row_element<E> || is_constant_element<E>) {
+        each(expression.index);
+    }
+}
+
 /// Calls `function(lookup, dim_extent)`; `dim` is below dim_extent in the lookup's indices.
 template <Expression E, class Function>
 constexpr void visit_lookups(const E &expression, const Function &function, std::int64_t dim_extent) {
-    const auto each = [&](const auto &...children) { (visit_lookups(children, function, dim_extent), ...); };
-    if constexpr (detail::is_lookup<E>) {
-        function(expression, dim_extent);
-        hana::unpack(expression.indices, each);
-    } else if constexpr (detail::is_node<E>) {
-        hana::unpack(expression.operands, each);
-    } else if constexpr (detail::is_row_mean<E>) {
-        each(expression.of_dim);
-    } else if constexpr (detail::is_tabulated<E>) {
+    if constexpr (is_lookup<E>) function(expression, dim_extent);
+    if constexpr (is_tabulated<E>) {
         visit_lookups(expression.of_dim, function, E::extent);
-        each(expression.index);
-    } else if constexpr (detail::is_row_element<E> || detail::is_constant_element<E>) {
-        each(expression.index);
+        visit_lookups(expression.index, function, dim_extent);
+    } else {
+        for_each_child(expression, [&](const auto &child) { visit_lookups(child, function, dim_extent); });
     }
 }
 

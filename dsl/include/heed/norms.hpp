@@ -24,7 +24,8 @@ constexpr auto layer_norm(Row row, double epsilon = 1e-5) {
 }
 
 /// The row divided by its length, so that scores are cosines (Henry et al. 2020, "Query-key normalization for
-/// transformers"); `size` is head_dim. Give `scale` a learned or fixed temperature.
+/// transformers"); `size` is head_dim. Give `scale` a fixed temperature; a learned one is `score_mod =
+/// scaled_by_head(score, input<"temperature">)` with `scale = 1.0`.
 template <detail::RowTerminal Row, class Size>
 constexpr auto unit_norm(Row row, Size size, double epsilon = 1e-12) {
     return row / sqrt(mean_over_dims(row * row) * size + epsilon);

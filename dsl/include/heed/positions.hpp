@@ -116,10 +116,6 @@ constexpr auto turned(Row row, std::int64_t dims, std::int64_t step, Cosine cosi
     return select(turns, row * tabulate<Pairs>(cosine, pair) + signed_partner * tabulate<Pairs>(sine, pair), row);
 }
 
-constexpr void check_pairs(std::int64_t turned_dims, std::int64_t head_dim) {
-    if (turned_dims < 2 || turned_dims > head_dim || turned_dims % 2 != 0) rule::rope_turns_pairs_within_head_dim();
-}
-
 constexpr std::int64_t pair_step(rope_layout layout, std::int64_t dims) {
     return layout == rope_layout::interleaved ? 1 : dims / 2;
 }
@@ -137,14 +133,12 @@ struct rope {
     /// Does not compile where the numbers cannot be.
     template <std::int64_t HeadDim>
     constexpr void check() const {
-        detail::check_pairs(dims == 0 ? HeadDim : dims, HeadDim);
-        if (!(theta > 0 && theta < 1e300)) rule::rope_theta_must_be_positive();
+        rule::rope_turns_pairs_within_head_dim<HeadDim>(dims == 0 ? HeadDim : dims);
+        rule::rope_theta_must_be_positive(theta);
         using method = rope_scaling::method;
         const bool by_length = scaling.how == method::yarn || scaling.how == method::llama3;
-        if (!(scaling.factor > 0 && scaling.factor < 1e300) ||
-            (by_length && !(scaling.original_length > 0 && scaling.slow > 0 && scaling.fast > scaling.slow))) {
-            rule::rope_scaling_must_be_positive();
-        }
+        const bool has_ramp = scaling.original_length > 0 && scaling.slow > 0 && scaling.fast > scaling.slow;
+        rule::rope_scaling_must_be_positive(scaling.factor > 0 && scaling.factor < 1e300 && (!by_length || has_ramp));
     }
 
     /// The row of `head_dim` elements at this position.
@@ -172,7 +166,7 @@ struct rope_angles_ {
 
     template <std::int64_t HeadDim>
     constexpr void check() const {
-        detail::check_pairs(HeadDim, HeadDim);
+        rule::rope_turns_pairs_within_head_dim<HeadDim>(HeadDim);
     }
 
     template <std::int64_t HeadDim, class Row, class Position>

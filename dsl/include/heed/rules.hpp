@@ -13,6 +13,9 @@
 
 namespace heed::rule {
 
+/// Kernels compute with whole numbers of 32 bits; sums and differences of two of these have a bit to spare.
+inline constexpr std::int64_t largest_whole_number = std::int64_t{1} << 30;
+
 // Operators
 
 /// `&&`, `||` and `!` combine conditions.
@@ -65,7 +68,8 @@ struct remainder_needs_integers {
             holds,
             "heed: '%' is the remainder of whole numbers, but an operand is not a whole number. The operands are "
             "the arguments of remainder_needs_integers<operator, operands...> in this diagnostic. Fix: use "
-            "positions and constants such as '64_c'; for real numbers write 'a - floor(a / b) * b'.");
+            "positions, constants such as '64_c' and inputs declared as i32, 'input<\"stride\", i32>()'; for real "
+            "numbers write 'a - floor(a / b) * b'.");
         return holds;
     }
 };
@@ -95,6 +99,22 @@ struct constant_is_a_whole_number {
             "heed: '_c' takes decimal or hexadecimal whole numbers; the characters are the arguments of "
             "constant_is_a_whole_number<false, characters...> in this diagnostic. Fix: write real numbers without it: "
             "'0.5'; negative ones as '-4_c' or 'int_<-4>{}'.");
+        return holds;
+    }
+};
+
+/// Constants of an expression, and what arithmetic makes of constants alone.
+template <std::int64_t Value>
+struct constant_is_within_two_to_the_30 {
+    static constexpr bool holds = Value >= -largest_whole_number && Value <= largest_whole_number;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: a whole number in an expression, or what such numbers come to, is beyond +-2^30 = "
+            "1073741824; it is the argument of constant_is_within_two_to_the_30<value> in this diagnostic. Kernels "
+            "compute positions with 32 bits, so sums and differences with it would overflow. Fix: a smaller number, "
+            "no sequence is as long; leave out a window that hides nothing; write a real number without '_c': "
+            "'5000000000.0'.");
         return holds;
     }
 };
@@ -149,9 +169,9 @@ struct input_type_is_f32_or_i32 {
     static constexpr bool check() {
         static_assert(
             holds,
-            "heed: the type of an input must be f32 or i32; it is the argument of input_type_is_f32_or_i32<type> in "
-            "this diagnostic. Fix: 'input<\"x\">' or 'input<\"x\", f32>' for real numbers, 'input<\"x\", i32>' for "
-            "whole numbers.");
+            "heed: the type of an input must be f32 or i32, not a type of C++'s; it is the argument of "
+            "input_type_is_f32_or_i32<type> in this diagnostic. Fix: 'input<\"x\">' or 'input<\"x\", f32>' for real "
+            "numbers, 'input<\"x\", i32>' for whole numbers.");
         return holds;
     }
 };
@@ -221,8 +241,8 @@ struct key_is_known {
         static_assert(
             holds,
             "heed::variant: unknown key; it is the first argument of key_is_known<key, false> in this diagnostic. The "
-            "keys are heads, groups, head_dim, value_dim, scale, mask, score_mod, sink_logit, align, query_start. "
-            "Fix: use one of these.");
+            "keys are heads, groups, head_dim, value_dim, mask, scale, score_mod, position, query_mod, key_mod, "
+            "value_mod, output_mod, weights, weight_factor, sink_logit, align, query_start. Fix: use one of these.");
         return holds;
     }
 };
@@ -309,24 +329,85 @@ struct scale_is_a_number {
     }
 };
 
-/// The compiler names this function, which is not constexpr on purpose, where 'scale' is infinite or NaN.
-[[noreturn]] inline void scale_must_be_a_finite_number() { std::abort(); }
+// Rules for numbers that are values, which no static_assert sees. `require` is called with the text of the rule;
+// compilers print both that call and the rule's own where a constant expression comes to the function within it, which
+// is not constexpr on purpose. The texts are without quotes because g++ prints those with backslashes.
 
-/// The compiler names this function where 'scale' is 0 as a 32-bit float: `1 / 8` is a division of integers; `1.0 / 8`.
-[[noreturn]] inline void scale_must_not_be_zero() { std::abort(); }
+[[noreturn]] inline void the_text_stands_in_the_call_of_require() { std::abort(); }
 
-/// The compiler names this function where `rope` turns an odd number of dims, or more than head_dim.
-[[noreturn]] inline void rope_turns_pairs_within_head_dim() { std::abort(); }
+/// Does not compile where `holds` is false.
+constexpr void require(bool holds, const char * /*what_why_and_fix*/) {
+    if (!holds) the_text_stands_in_the_call_of_require();
+}
 
-/// The compiler names this function where `rope` has a theta that is not above 0.
-[[noreturn]] inline void rope_theta_must_be_positive() { std::abort(); }
+/// Kernels take `scale` as a 32-bit float.
+constexpr void scale_must_be_a_finite_number(bool holds) {
+    require(holds,
+            "heed::variant: scale is infinite, not a number, or beyond the largest 32-bit float. Fix: give a finite "
+            "number, as in scale = 0.125.");
+}
 
-/// The compiler names this function where a scaling of `rope` has a factor or length that is not above 0, or ends of
-/// its ramp in the wrong order.
-[[noreturn]] inline void rope_scaling_must_be_positive() { std::abort(); }
+/// `1 / 8` is a division of C++'s integers.
+constexpr void scale_must_not_be_zero(bool holds) {
+    require(holds,
+            "heed::variant: scale is 0 as a 32-bit float, so all scores would be the same. A quotient of whole "
+            "numbers, 1 / 8, is 0 in C++. Fix: write scale = 1.0 / 8, or 0.125.");
+}
 
-/// The compiler names this function where `dropout` has a rate outside of [0, 1).
-[[noreturn]] inline void dropout_rate_must_be_below_one() { std::abort(); }
+/// `rope` turns an even number of dims, at most head_dim.
+template <std::int64_t HeadDim>
+constexpr void rope_turns_pairs_within_head_dim(std::int64_t dims) {
+    require(dims >= 2 && dims <= HeadDim && dims % 2 == 0,
+            "heed::rope: rotary positions turn pairs of elements, so the number of dims that turn, by default "
+            "head_dim, must be even, at least 2 and at most head_dim, which is the argument of "
+            "rope_turns_pairs_within_head_dim<head_dim> in this diagnostic. Fix: an even head_dim, or give the number "
+            "that turns: rope{.dims = 62} for head_dim = 63_c.");
+}
+
+/// Frequencies are powers of theta.
+constexpr void rope_theta_must_be_positive(double theta) {
+    require(theta > 0 && theta < 1e300,
+            "heed::rope: theta must be a finite number above 0, because the frequencies are powers of it. Fix: give "
+            "the model's, as in rope{.theta = 500000.0}, or leave it out for 10000.");
+}
+
+/// Factors and lengths of a scaling of `rope` are above 0, the ends of its ramp in order.
+constexpr void rope_scaling_must_be_positive(bool holds) {
+    require(holds,
+            "heed::rope: the scaling has a factor or length that is not a finite number above 0, or the ends of its "
+            "ramp are in the wrong order. Fix: yarn_scaling(factor, original_length) with factor and original_length "
+            "above 0 and beta_fast above beta_slow; llama3_scaling with high_frequency above low_frequency.");
+}
+
+/// Whole numbers of an expression that are C++ numbers.
+constexpr void whole_number_is_within_two_to_the_30(std::int64_t number) {
+    require(number >= -largest_whole_number && number <= largest_whole_number,
+            "heed::variant: a whole number in an expression is beyond +-2^30 = 1073741824. Kernels compute positions "
+            "with 32 bits, so sums and differences with it would overflow. Fix: a smaller number, no sequence is as "
+            "long; leave out a window that hides nothing; write a real number with a point, 5e9 or 5000000000.0.");
+}
+
+/// A rate of 1 would divide by 0.
+constexpr void dropout_rate_must_be_below_one(double rate) {
+    require(rate >= 0 && rate < 1,
+            "heed::dropout: the rate must be at least 0 and below 1: it is the part of the weights that become 0, and "
+            "the others are divided by 1 - rate. Fix: give a part, dropout(0.1, ...), not per cent.");
+}
+
+/// The seed of `dropout` is a word of the generator's key.
+template <class Seed>
+struct dropout_seed_is_a_whole_number {
+    static constexpr bool holds = Seed::kind == value_kind::integer;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::dropout: the seed must be a whole number; it is the argument of "
+            "dropout_seed_is_a_whole_number<seed> in this diagnostic. Fix: 'dropout(0.1, input<\"seed\", i32>())' for "
+            "one that changes from call to call, inputs are real numbers unless declared i32; 'dropout(0.1, 42_c)' "
+            "for a fixed one.");
+        return holds;
+    }
+};
 
 /// `mask` is true where a query attends to a key.
 template <class Mask>
@@ -489,6 +570,22 @@ struct key_may_use_the_terminal {
     }
 };
 
+/// Only modifications of rows know the row that a mean is over.
+template <class Key, class E, bool TakesARow>
+struct mean_is_over_a_row {
+    static constexpr bool holds = !TakesARow;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: 'mean_over_dims', or 'tabulate', stands where there is no row: it goes over the elements "
+            "of a query, key, value or result as that is loaded or stored. Key and expression are the first arguments "
+            "of mean_is_over_a_row<key, expression, true> in this diagnostic. Fix: use it in query_mod, key_mod, "
+            "value_mod or output_mod, e.g. 'query_mod = query / sqrt(mean_over_dims(query * query))'; elsewhere pass "
+            "the number as an input, 'input<\"mean\">(head, q_row)'.");
+        return holds;
+    }
+};
+
 /// Values of all keys but mask.
 template <class Key, class E>
 struct value_is_a_number {
@@ -498,6 +595,22 @@ struct value_is_a_number {
                       "heed::variant: the value of this key must be a number, but the expression is a condition. Key "
                       "and expression are the arguments of value_is_a_number<key, expression> in this diagnostic. Fix: "
                       "'select(condition, a, b)' chooses between numbers.");
+        return holds;
+    }
+};
+
+/// Keys that change something are given an expression of it.
+template <class Key, class Changed, class E, bool Uses>
+struct expression_uses_what_it_changes {
+    static constexpr bool holds = Uses;
+    static constexpr bool check() {
+        static_assert(
+            holds,
+            "heed::variant: the expression of a key replaces what it does not use, which would then have no effect: "
+            "without 'score' in 'score_mod' or 'weights' queries and keys are ignored. Key, what it replaces, and the "
+            "expression are the first arguments of expression_uses_what_it_changes<key, changed, expression, false> "
+            "in this diagnostic. Fix: add to it or multiply it, e.g. 'score_mod = score + alibi_bias(12_c)', "
+            "'key_mod = key * input<\"gain\">[dim]'; if it shall not count, say so: 'score * 0.0 + ...'.");
         return holds;
     }
 };
@@ -721,7 +834,7 @@ struct t5_bucket_takes_constants {
 template <std::int64_t Buckets, std::int64_t MaxDistance, std::int64_t Parts>
 struct t5_buckets_can_be_spaced {
     static constexpr bool holds = Buckets >= Parts && Buckets % (Parts / 2) == 0 &&
-                                  MaxDistance > Buckets / Parts &&MaxDistance < (1LL << 31);
+                                  MaxDistance > Buckets / Parts &&MaxDistance <= largest_whole_number;
     static constexpr bool check() {
         static_assert(
             holds,
@@ -730,7 +843,7 @@ struct t5_buckets_can_be_spaced {
             "least and end before the greatest distance. The numbers are the arguments of "
             "t5_buckets_can_be_spaced<buckets, max_distance, parts> in this diagnostic. Fix: at least 2 buckets for "
             "t5_causal_bucket, an even number of at least 4 for t5_bidirectional_bucket, and a max_distance greater "
-            "than buckets / parts; T5 has 32_c and 128_c.");
+            "than buckets / parts, at most 2^30; T5 has 32_c and 128_c.");
         return holds;
     }
 };

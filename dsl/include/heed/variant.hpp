@@ -161,6 +161,24 @@ template <> struct terminals_of<value_mod_> { using type = type_list<value_, dim
 template <> struct terminals_of<output_mod_> { using type = type_list<output_, dim_, q_pos_, q_row_, head_>; };
 // clang-format on
 
+/// What the expression of a key takes the place of, which it therefore has to use.
+template <class Key>
+struct changed_by {
+    using type = void;
+};
+// clang-format off
+template <> struct changed_by<score_mod_> { using type = score_; };
+template <> struct changed_by<weights_> { using type = score_; };
+template <> struct changed_by<query_mod_> { using type = query_; };
+template <> struct changed_by<key_mod_> { using type = key_; };
+template <> struct changed_by<value_mod_> { using type = value_; };
+template <> struct changed_by<output_mod_> { using type = output_; };
+// clang-format on
+
+/// Keys whose expressions modify the elements of a row.
+template <class Key>
+inline constexpr bool is_row_key = is_one_of<Key, query_mod_, key_mod_, value_mod_, output_mod_>;
+
 template <class Key>
 inline constexpr bool is_expression_key = !std::same_as<typename terminals_of<Key>::type, void>;
 
@@ -528,16 +546,50 @@ constexpr bool all_are_for_heads(const hana::basic_tuple<E...> *) {
     return (... && is_for_heads<E, Heads>());
 }
 
+template <class E>
+constexpr bool constants_fit();
+
+template <class... E>
+constexpr bool all_constants_fit(type_list<E...>) {
+    return (... && constants_fit<E>());
+}
+
+/// Checks the constants of an expression, operands before what is made of them.
+template <class E>
+constexpr bool constants_fit() {
+    if constexpr (!all_constants_fit(typename children<E>::type{})) {
+        return false;
+    } else if constexpr (whole_constant<E>::known) {
+        return rule::constant_is_within_two_to_the_30<whole_constant<E>::value>::check();
+    } else {
+        return true;
+    }
+}
+
+template <class... E>
+constexpr bool all_constants_fit(const hana::basic_tuple<E...> *) {
+    return (... && constants_fit<E>());
+}
+
 /// For the values of keys without rules of their own.
 template <class Key, class Value>
 constexpr bool expression_is_valid(const setting<Key, Value> *) {
     if constexpr (is_expression_key<Key> && Operand<Value>) {
         using E = expression_of<Value>;
-        constexpr bool in_place = uses_only<Key, E>(typename terminals_of<Key>::type{});
-        if constexpr (std::same_as<Key, mask_>) {
-            return in_place;
+        constexpr bool stands_outside_of_rows = !is_row_key<Key> && takes_a_row<E>::value;
+        if constexpr (!rule::mean_is_over_a_row<Key, E, stands_outside_of_rows>::check()) {
+            return false;
+        } else if constexpr (!uses_only<Key, E>(typename terminals_of<Key>::type{})) {
+            return false;
+        } else if constexpr (std::same_as<Key, mask_>) {
+            return true;
+        } else if constexpr (!rule::value_is_a_number<Key, E>::check()) {
+            return false;
+        } else if constexpr (std::same_as<typename changed_by<Key>::type, void>) {
+            return true;
         } else {
-            return in_place && rule::value_is_a_number<Key, E>::check();
+            using changed = typename changed_by<Key>::type;
+            return rule::expression_uses_what_it_changes<Key, changed, E, uses<E, changed>>::check();
         }
     } else {
         return true;
@@ -575,6 +627,9 @@ constexpr bool is_valid() {
         } else if constexpr (!all_are_for_heads<heads>(
                                  static_cast<decltype(expressions_of(std::declval<const given &>())) *>(nullptr))) {
             return false;
+        } else if constexpr (!all_constants_fit(
+                                 static_cast<decltype(expressions_of(std::declval<const given &>())) *>(nullptr))) {
+            return false;
         } else {
             return inputs_agree(lookups_of<given>{});
         }
@@ -586,18 +641,11 @@ struct invalid_variant {};
 
 constexpr void check_scale(double scale) {
     // Kernels take it as a 32-bit float.
-    if (!arithmetic::is_finite(arithmetic::tag{}, scale) || scale > std::numeric_limits<float>::max() ||
-        scale < std::numeric_limits<float>::lowest()) {
-        rule::scale_must_be_a_finite_number();
-    }
-    if (static_cast<float>(scale) == 0) {
-        rule::scale_must_not_be_zero();
-    }
+    rule::scale_must_be_a_finite_number(arithmetic::is_finite(arithmetic::tag{}, scale) &&
+                                        scale <= std::numeric_limits<float>::max() &&
+                                        scale >= std::numeric_limits<float>::lowest());
+    rule::scale_must_not_be_zero(static_cast<float>(scale) != 0);
 }
-
-}  // namespace detail
-
-namespace detail {
 
 template <class... Settings>
 constexpr void check_position([[maybe_unused]] const attention_variant<Settings...> &variant) {
@@ -610,6 +658,25 @@ constexpr void check_position([[maybe_unused]] const attention_variant<Settings.
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whole numbers that are C++ numbers: constants_fit for values.
+template <Expression E>
+constexpr void check_whole_numbers(const E &expression) {
+    if constexpr (std::same_as<E, literal<std::int64_t>>) {
+        rule::whole_number_is_within_two_to_the_30(expression.value);
+    } else {
+        for_each_child(expression, [](const auto &child) { check_whole_numbers(child); });
+    }
+}
+
+template <class Key, class Value>
+constexpr void check_whole_numbers_of([[maybe_unused]] const setting<Key, Value> &given) {
+    if constexpr (is_expression_key<Key> && Operand<Value>) check_whole_numbers(as_expression(given.value));
+}
+
+}  // namespace detail
+
 /// Declares a variant: `variant(heads = 8_c, head_dim = 64_c, mask = causal)`. Keys may come in any order.
 template <class... Settings>
 constexpr auto variant(Settings... given) {
@@ -617,6 +684,7 @@ constexpr auto variant(Settings... given) {
         const attention_variant<Settings...> result{given...};
         detail::check_scale(result.scale());
         detail::check_position(result);
+        (detail::check_whole_numbers_of(given), ...);
         return result;
     } else {
         return detail::invalid_variant{};

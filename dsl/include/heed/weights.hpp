@@ -25,10 +25,16 @@ inline constexpr auto relu_squared = select(score <= 0.0, 0.0, score *score);
 /// 2014). `seed` is a whole number; the same one gives the same pattern for any tiles and threads.
 template <Operand Seed>
 constexpr auto dropout(double rate, Seed seed) {
-    if (!(rate >= 0 && rate < 1)) rule::dropout_rate_must_be_below_one();
-    rule::remainder_needs_integers<op::uniform_random_, detail::expression_of<Seed>, batch_>::check();
-    const auto random = detail::make_node<op::uniform_random_>(as_expression(seed), batch, head, q_row, kv_pos);
-    return select(random < rate, 0.0, 1.0 / (1.0 - rate));
+    rule::dropout_rate_must_be_below_one(rate);
+    if constexpr (detail::InputWithoutIndices<Seed>) {
+        rule::input_is_indexed<Seed>::check();
+        return 1.0;
+    } else if constexpr (!rule::dropout_seed_is_a_whole_number<detail::expression_of<Seed>>::check()) {
+        return 1.0;
+    } else {
+        const auto random = detail::make_node<op::uniform_random_>(as_expression(seed), batch, head, q_row, kv_pos);
+        return select(random < rate, 0.0, 1.0 / (1.0 - rate));
+    }
 }
 
 }  // namespace heed

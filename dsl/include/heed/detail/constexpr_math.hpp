@@ -3,6 +3,8 @@
 // Functions that the standard library has at run time only.
 #pragma once
 
+#include <heed/detail/needs_cpp20.hpp>
+
 #include <numbers>
 
 namespace heed::detail {

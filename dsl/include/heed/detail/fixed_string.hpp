@@ -3,6 +3,8 @@
 // A string that can be a template argument, so that the name of an input is part of its type.
 #pragma once
 
+#include <heed/detail/needs_cpp20.hpp>
+
 #include <cstddef>
 #include <string_view>
 

@@ -3,6 +3,8 @@
 // What an expression yields. The kind is a property of the type, so that rules can reject a wrong operand by name.
 #pragma once
 
+#include <heed/detail/needs_cpp20.hpp>
+
 #include <concepts>
 #include <cstdint>
 #include <type_traits>

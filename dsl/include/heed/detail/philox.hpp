@@ -5,6 +5,8 @@
 // an unsigned 32-bit number, or the generator's expression for one.
 #pragma once
 
+#include <heed/detail/needs_cpp20.hpp>
+
 #include <array>
 #include <cstdint>
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// expect: dropout_seed_is_a_whole_number<literal<double>>
+// expect: the seed must be a whole number
+#include <heed/heed.hpp>
+
+using namespace heed;
+
+#ifdef HEED_EXPECT_ERROR
+inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, weight_factor = dropout(0.1, 42.0));
+#else
+inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, weight_factor = dropout(0.1, 42_c));
+#endif
