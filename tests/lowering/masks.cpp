@@ -24,6 +24,9 @@ inline constexpr auto window_and_first = with(causal && (sliding_window(5_c) || 
 inline constexpr auto padding = with(kv_pos < length[batch] && causal);
 inline constexpr auto dilated = with(causal && dilated_window(4_c, 3_c));
 inline constexpr auto both_sides = with(neighbourhood(5_c) && strided(2_c));
+inline constexpr auto window_of_call = with(causal && sliding_window(length[batch]));
+inline constexpr auto dilated_of_call = with(causal && dilated_window(length[batch], max(length[head], 1_c)));
+inline constexpr auto both_sides_of_call = with(neighbourhood(length[head]));
 inline constexpr auto prefix = with(prefix_lm(length[batch]));
 inline constexpr auto strided_and_recent = with(sparse_strided(6_c));
 inline constexpr auto fixed_columns = with(sparse_fixed(8_c, 2_c));
@@ -105,7 +108,8 @@ const std::vector<mask_case> &mask_cases() {
     // clang-format off
     static const std::vector<mask_case> all{
         HEED_MASK(no_later_key), HEED_MASK(window), HEED_MASK(window_and_first), HEED_MASK(padding),
-        HEED_MASK(dilated), HEED_MASK(both_sides), HEED_MASK(prefix), HEED_MASK(strided_and_recent),
+        HEED_MASK(dilated), HEED_MASK(both_sides), HEED_MASK(prefix), HEED_MASK(window_of_call), HEED_MASK(dilated_of_call),
+        HEED_MASK(both_sides_of_call), HEED_MASK(strided_and_recent),
         HEED_MASK(fixed_columns), HEED_MASK(chunks), HEED_MASK(near_blocks), HEED_MASK(listed_blocks),
         HEED_MASK(live_blocks), HEED_MASK(packed), HEED_MASK(kept_keys), HEED_MASK(flagged), HEED_MASK(padded_both),
         HEED_MASK(image), HEED_MASK(frames), HEED_MASK(shifted_line), HEED_MASK(shifted_image),

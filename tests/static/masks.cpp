@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 using namespace heed;
@@ -89,6 +91,27 @@ TEST_CASE("dilated_window: every second of the most recent keys") {
     CHECK(picture(causal && dilated_window(3_c, 2_c), 7, 7) ==
           "x......\n.x.....\nx.x....\n.x.x...\nx.x.x..\n.x.x.x.\n..x.x.x\n");
     CHECK(picture(dilated_window(1, 3), 4, 8) == "x..x..x.\n.x..x..x\n..x..x..\n...x..x.\n");
+}
+
+TEST_CASE("widths that come with the call stop at 2^30, so that no position less a width leaves 32 bits") {
+    const auto width_of = [](std::int64_t width) { return [width](auto) { return width; }; };
+    const auto width = input<"width", i32>();
+    const auto all = width_of(std::numeric_limits<std::int32_t>::max());
+    const auto none = width_of(std::numeric_limits<std::int32_t>::min());
+    CHECK(picture(sliding_window(width), 4, 4, width_of(2)) == picture(sliding_window(2_c), 4, 4));
+    CHECK(picture(causal && sliding_window(width), 4, 4, all) == picture(causal, 4, 4));
+    CHECK(picture(sliding_window(width), 2, 2, none) == "..\n..\n");
+    CHECK(picture(neighbourhood(width), 4, 4, width_of(1)) == picture(neighbourhood(1_c), 4, 4));
+    CHECK(picture(neighbourhood(width), 2, 2, all) == "xx\nxx\n");
+    CHECK(picture(causal && dilated_window(width, 2_c), 5, 5, width_of(2)) ==
+          picture(causal && dilated_window(2_c, 2_c), 5, 5));
+    CHECK(picture(causal && dilated_window(width, 2_c), 5, 5, all) == picture(causal && strided(2_c), 5, 5));
+    CHECK(picture(causal && dilated_window(2_c, width), 5, 5, width_of(2)) ==
+          picture(causal && dilated_window(2_c, 2_c), 5, 5));
+    CHECK(picture(dilated_window(width, width), 3, 3, all) == "x..\n.x.\n..x\n");
+    CHECK(formula(sliding_window(width)) ==
+          "q_pos - kv_pos < min(max(input<\"width\", i32>(), -1073741824), 1073741824)");
+    CHECK(formula(sliding_window(128_c)) == "q_pos - kv_pos < 128");
 }
 
 TEST_CASE("neighbourhood reaches to both sides") {

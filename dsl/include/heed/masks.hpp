@@ -33,6 +33,41 @@ constexpr bool sizes_are_positive(const Size &...) {
 template <class Table>
 constexpr bool is_table = rule::table_is_an_input_without_indices<Table, InputWithoutIndices<Table>>::check();
 
+/// True for whole numbers that inputs decide: their values are those of a call.
+template <class Width>
+constexpr bool comes_with_the_call() {
+    if constexpr (!Expression<Width>) {
+        return false;
+    } else {
+        return Width::kind == value_kind::integer && lookups<Width>::type::size > 0;
+    }
+}
+
+inline constexpr int_<rule::largest_whole_number> largest_width{};
+
+/// A width, stopped at +-2^30 if it comes with the call. Kernels find the keys that a window holds by q_pos - width; a
+/// caller's "no window", the largest number of 32 bits, would leave these bits there. `variant` checks constants.
+template <Operand Width>
+constexpr auto bounded(Width width) {
+    if constexpr (comes_with_the_call<Width>()) {
+        return min(max(width, int_<-rule::largest_whole_number>{}), largest_width);
+    } else {
+        return width;
+    }
+}
+
+/// `count * step`, stopped at +-2^30 if one of them comes with the call: before they are multiplied, because the
+/// product could leave 32 bits.
+template <Operand Count, Operand Step>
+constexpr auto bounded_product(Count count, Step step) {
+    if constexpr (comes_with_the_call<Count>() || comes_with_the_call<Step>()) {
+        const auto most = largest_width / step;
+        return min(max(count, -most), most) * step;
+    } else {
+        return count * step;
+    }
+}
+
 }  // namespace detail
 
 // Along the sequence.
@@ -43,7 +78,7 @@ inline constexpr auto causal = q_pos >= kv_pos;
 /// Each query sees the `width` most recent keys, itself included. Says nothing about later keys: combine with `causal`.
 template <Operand Width>
 constexpr auto sliding_window(Width width) {
-    return q_pos - kv_pos < width;
+    return q_pos - kv_pos < detail::bounded(width);
 }
 
 /// Every `dilation`-th of the most recent keys, itself included, `width` of them (Longformer, Beltagy et al. 2020,
@@ -52,14 +87,15 @@ constexpr auto sliding_window(Width width) {
 template <Operand Width, Operand Dilation>
 constexpr auto dilated_window(Width width, Dilation dilation) {
     detail::sizes_are_positive(width, dilation);
-    return q_pos - kv_pos < width * dilation && (q_pos - kv_pos) % dilation == 0_c;
+    const auto step = detail::bounded(dilation);
+    return q_pos - kv_pos < detail::bounded_product(width, step) && (q_pos - kv_pos) % step == 0_c;
 }
 
 /// Keys at most `radius` positions away, to both sides: a window of 2 radius + 1 (Longformer, section 3.1, whose w is
 /// 2 radius).
 template <Operand Radius>
 constexpr auto neighbourhood(Radius radius) {
-    return abs(q_pos - kv_pos) <= radius;
+    return abs(q_pos - kv_pos) <= detail::bounded(radius);
 }
 
 /// The first `count` keys of the sequence. Often called attention sinks (Xiao et al. 2023, section 3), but see
@@ -88,7 +124,7 @@ constexpr auto strided(Stride stride) {
 /// section 5.1): the query, the `stride` keys before it, and every `stride`-th key before. Causal.
 template <Operand Stride>
 constexpr auto sparse_strided(Stride stride) {
-    return causal && (q_pos - kv_pos <= stride || strided(stride));
+    return causal && (q_pos - kv_pos <= detail::bounded(stride) || strided(stride));
 }
 
 /// The last `count` keys of each block of `size`: the second half of the fixed pattern of the Sparse Transformer (Child
@@ -121,7 +157,7 @@ constexpr auto blocks(Size size) {
 template <Operand Size, Operand Radius>
 constexpr auto neighbouring_blocks(Size size, Radius radius) {
     detail::sizes_are_positive(size);
-    return abs(q_pos / size - kv_pos / size) <= radius;
+    return abs(q_pos / size - kv_pos / size) <= detail::bounded(radius);
 }
 
 /// The blocks of keys that a table of whole numbers lists for each block of queries (BigBird, section 2, "random
@@ -222,8 +258,8 @@ constexpr auto column_of(Position position, Width width) {
 template <Operand Width, Operand HeightRadius, Operand WidthRadius>
 constexpr auto neighbourhood_2d(Width width, HeightRadius height_radius, WidthRadius width_radius) {
     detail::sizes_are_positive(width);
-    return abs(row_of(q_pos, width) - row_of(kv_pos, width)) <= height_radius &&
-           abs(column_of(q_pos, width) - column_of(kv_pos, width)) <= width_radius;
+    return abs(row_of(q_pos, width) - row_of(kv_pos, width)) <= detail::bounded(height_radius) &&
+           abs(column_of(q_pos, width) - column_of(kv_pos, width)) <= detail::bounded(width_radius);
 }
 
 /// The same in frames of `height` rows, and at most `depth_radius` frames away. Cut off at the borders.
@@ -231,9 +267,9 @@ template <Operand Height, Operand Width, Operand DepthRadius, Operand HeightRadi
 constexpr auto neighbourhood_3d(Height height, Width width, DepthRadius depth_radius, HeightRadius height_radius,
                                 WidthRadius width_radius) {
     detail::sizes_are_positive(height, width);
-    return abs(q_pos / (width * height) - kv_pos / (width * height)) <= depth_radius &&
-           abs(row_of(q_pos, width) % height - row_of(kv_pos, width) % height) <= height_radius &&
-           abs(column_of(q_pos, width) - column_of(kv_pos, width)) <= width_radius;
+    return abs(q_pos / (width * height) - kv_pos / (width * height)) <= detail::bounded(depth_radius) &&
+           abs(row_of(q_pos, width) % height - row_of(kv_pos, width) % height) <= detail::bounded(height_radius) &&
+           abs(column_of(q_pos, width) - column_of(kv_pos, width)) <= detail::bounded(width_radius);
 }
 
 namespace detail {
@@ -246,7 +282,8 @@ constexpr auto within_shifted_window(const Query &query, const Key &key, const L
         constexpr auto last = int_<Length::value - 1 - Radius::value>{};
         return abs(min(max(query, radius), last) - key) <= radius;
     } else {
-        return abs(min(max(query, radius), length - 1_c - radius) - key) <= radius;
+        const auto reach = bounded(radius);
+        return abs(min(max(query, reach), length - 1_c - reach) - key) <= reach;
     }
 }
 
