@@ -12,10 +12,13 @@ namespace heed::detail {
 namespace {
 
 constexpr std::int64_t largest_extent = INT32_MAX;
+/// What decides the type of a tensor's elements.
+enum class typed_by : std::uint8_t { the_kernel, the_declaration };
+
 /// Writes messages: the name of the variant, then what is wrong.
 class checker {
   public:
-    explicit checker(const variant_description &variant) : variant_(variant) {}
+    checker(const variant_description &variant, const char *pass) : variant_(variant), pass_(pass) {}
 
     template <typename... Piece>
     [[noreturn]] void refuse(const Piece &...pieces) const {
@@ -24,7 +27,7 @@ class checker {
 
     /// Rank, type, sizes and pointer that every tensor must have. `shape` names the dimensions.
     void tensor_is_sound(std::string_view name, const tensor &argument, data_type type, int rank,
-                         std::string_view shape) const {
+                         std::string_view shape, typed_by decided_by) const {
         if (!argument.given()) {
             refuse(name, " is missing, it must be ", shape);
         }
@@ -32,7 +35,11 @@ class checker {
             refuse(name, " has rank ", argument.rank, ", it must be ", shape);
         }
         if (argument.type != type) {
-            refuse(name, " holds ", name_of(argument.type), ", the kernel was compiled for ", name_of(type));
+            refuse(name, " holds ", name_of(argument.type), ", the kernel was compiled for ", name_of(type), ". Fix: ",
+                   decided_by == typed_by::the_declaration
+                       ? text("pass ", name_of(type))
+                       : text("pass query, key, value and output of types that the library has, ", types_text(),
+                              ", or add others to DTYPES of heed_add_kernels"));
         }
         if (rank > 0 && argument.extents == nullptr) {
             refuse(name, " has no extents, it must be ", shape);
@@ -72,7 +79,8 @@ class checker {
     void input_is_sound(const input_description &input, const tensor &argument) const {
         const std::string shape = input.rank == 0 ? text("a single number, ", name_of(input.type))
                                                   : text("a tensor of rank ", input.rank, ", ", name_of(input.type));
-        tensor_is_sound(text("input '", input.name, "'"), argument, input.type, input.rank, shape);
+        tensor_is_sound(text("input '", input.name, "'"), argument, input.type, input.rank, shape,
+                        typed_by::the_declaration);
     }
 
     void heads_are(std::string_view name, const tensor &argument, std::string_view key, std::int64_t expected) const {
@@ -177,13 +185,47 @@ class checker {
                 refuse(name, " has extent ", extent, " in dimension ", i, ", a call with batch = ", sizes.batch,
                        ", q_len = ", sizes.q_len, ", kv_len = ", sizes.kv_len, " reads its elements ", range.lowest,
                        " to ", range.highest, ". Fix: ",
-                       range.lowest < 0 ? text("change the index expression in the declaration, indices start at 0")
-                                        : text("pass at least ", range.highest + 1, " there"));
+                       range.lowest >= 0 ? text("pass at least ", range.highest + 1, " there")
+                       : is_negative_by_alignment(number, i, sizes)
+                           ? text("the last query is at the last key, so the first of more queries than keys are at "
+                                  "negative positions. Declare 'align = top_left' or 'query_start', or index by "
+                                  "'q_row', which counts from 0; or pass at least ",
+                                  sizes.q_len, " keys")
+                           : text("change the index expression in the declaration, indices start at 0"));
             }
         }
     }
 
   private:
+    /// Whether it is only because there are fewer keys than queries that an index is negative.
+    bool is_negative_by_alignment(int input, int dimension, const call_sizes &sizes) const {
+        const index_range range =
+            variant_.readings.input_index({sizes.batch, sizes.q_len, sizes.q_len}, input, dimension);
+        return sizes.q_len > sizes.kv_len && range.known && range.lowest >= 0;
+    }
+
+    /// The types of the library's kernels for the pass, each as DTYPES of heed_add_kernels has it: query, key, value
+    /// and output, or one for all.
+    std::string types_text() const {
+        std::string list;
+        for (int i = 0; i < variant_.kernel_count; ++i) {
+            const auto is_like = [&](const kernel_description &other) {
+                return std::string_view(other.pass) == pass_ && other.types == variant_.kernels[i].types;
+            };
+            const bool is_listed = std::any_of(variant_.kernels, variant_.kernels + i, is_like);
+            if (is_listed || !is_like(variant_.kernels[i])) {
+                continue;
+            }
+            const tensor_types &types = variant_.kernels[i].types;
+            append(list, list.empty() ? "" : " or ");
+            append(list, name_of(types.query));
+            if (!(types == tensor_types(types.query))) {
+                append(list, text(":", name_of(types.key), ":", name_of(types.value), ":", name_of(types.output)));
+            }
+        }
+        return list;
+    }
+
     /// Addresses of the first and last element in memory.
     struct memory_span {
         std::uintptr_t first, last;
@@ -229,6 +271,7 @@ class checker {
     }
 
     const variant_description &variant_;
+    std::string_view pass_;
 };
 
 tensor readable(const output_tensor &output) noexcept {
@@ -252,22 +295,25 @@ tensor_shape shape_of(const tensor &argument) noexcept {
 checked_call check_arguments(const call_arguments &arguments, const kernel_description &kernel) {
     const variant_description &variant = *arguments.variant;
     const tensor_types &types = kernel.types;
-    const checker check(variant);
+    const checker check(variant, kernel.pass);
     const tensor &query = arguments.query, &key = arguments.key, &value = arguments.value;
     const tensor output = readable(arguments.output), log_sum_exp = readable(arguments.log_sum_exp);
 
-    check.tensor_is_sound("query", query, types.query, 4, "a tensor (batch, heads, q_len, head_dim)");
-    check.tensor_is_sound("key", key, types.key, 4, "a tensor (batch, groups, kv_len, head_dim)");
+    check.tensor_is_sound("query", query, types.query, 4, "a tensor (batch, heads, q_len, head_dim)",
+                          typed_by::the_kernel);
+    check.tensor_is_sound("key", key, types.key, 4, "a tensor (batch, groups, kv_len, head_dim)", typed_by::the_kernel);
     const bool is_forward = std::string_view(kernel.pass) != "weights";
     const char *const results = is_forward ? "output" : "weights";
     if (is_forward) {
-        check.tensor_is_sound("value", value, types.value, 4, "a tensor (batch, groups, kv_len, value_dim)");
+        check.tensor_is_sound("value", value, types.value, 4, "a tensor (batch, groups, kv_len, value_dim)",
+                              typed_by::the_kernel);
     } else if (value.given()) {
         check.refuse("value is given, but weights do not depend on it. Fix: leave value out");
     }
     check.tensor_is_sound(
         results, output, types.output, 4,
-        is_forward ? "a tensor (batch, heads, q_len, value_dim)" : "a tensor (batch, heads, q_len, kv_len)");
+        is_forward ? "a tensor (batch, heads, q_len, value_dim)" : "a tensor (batch, heads, q_len, kv_len)",
+        typed_by::the_kernel);
 
     check.heads_are("query", query, "heads", variant.heads);
     check.heads_are("key", key, "groups", variant.groups);
@@ -308,7 +354,8 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
                 "log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
                 "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
         }
-        check.tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, "a tensor (batch, heads, q_len)");
+        check.tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, "a tensor (batch, heads, q_len)",
+                              typed_by::the_declaration);
         check.heads_are("log_sum_exp", log_sum_exp, "heads", variant.heads);
         check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 0, "batch");
         check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 2, "q_len");

@@ -324,13 +324,15 @@ TEST_CASE("what only the untyped call can get wrong") {
     }
     SUBCASE("type") {
         call.key.type = heed::data_type::i32;
-        CHECK(refused() == "local_capped: key holds i32, the kernel was compiled for f32");
+        CHECK(refused() ==
+              "local_capped: key holds i32, the kernel was compiled for f32. Fix: pass query, key, value and output "
+              "of types that the library has, f32, or add others to DTYPES of heed_add_kernels");
     }
     SUBCASE("type of an input") {
         auto wrong = list;
         wrong[1].type = heed::data_type::f32;
         call.inputs = wrong.data();
-        CHECK(refused() == "local_capped: input 'documents' holds f32, the kernel was compiled for i32");
+        CHECK(refused() == "local_capped: input 'documents' holds f32, the kernel was compiled for i32. Fix: pass i32");
     }
     SUBCASE("rank of an input") {
         auto wrong = list;
@@ -363,7 +365,52 @@ TEST_CASE("what only the untyped call can get wrong") {
     }
     SUBCASE("storage types that the library lacks") {
         call.query.type = call.key.type = call.value.type = call.output.type = heed::data_type::f16;
-        CHECK(refused() == "local_capped: query holds f16, the kernel was compiled for f32");
+        CHECK(refused() ==
+              "local_capped: query holds f16, the kernel was compiled for f32. Fix: pass query, key, value and "
+              "output of types that the library has, f32, or add others to DTYPES of heed_add_kernels");
+    }
+    SUBCASE("all storage types of the library are told, each once") {
+        heed::kernel_description kernels[4] = {call.variant->kernels[0], call.variant->kernels[0],
+                                               call.variant->kernels[0], call.variant->kernels[0]};
+        using type = heed::data_type;
+        kernels[0].types = type::f16;
+        kernels[1].types = {type::f32, type::f16, type::f16, type::f32};
+        kernels[3].pass = "weights";
+        kernels[3].types = type::bf16;
+        kernels[2].types = type::f16;
+        heed::variant_description several = *call.variant;
+        several.kernels = kernels;
+        several.kernel_count = 4;
+        call.variant = &several;
+        CHECK(refused() ==
+              "local_capped: query holds f32, the kernel was compiled for f16. Fix: pass query, key, value and output "
+              "of types that the library has, f16 or f32:f16:f16:f32, or add others to DTYPES of heed_add_kernels");
+    }
+    SUBCASE("an index that is negative because there are more queries than keys") {
+        heed::variant_description by_query = *call.variant;
+        by_query.readings.input_index = [](const heed::call_sizes &sizes, int input, int) {
+            return input == 0 ? heed::index_range{sizes.kv_len - sizes.q_len, sizes.kv_len - 1, true}
+                              : heed::index_range{0, 0, true};
+        };
+        call.variant = &by_query;
+        problem longer = problem::local_capped(2, 7, 5);
+        call.query = heed::as_tensor(longer.query);
+        call.output = heed::as_tensor(longer.output);
+        CHECK(refused() ==
+              "local_capped: input 'sinks' has extent 16 in dimension 0, a call with batch = 2, q_len = 7, kv_len = 5 "
+              "reads its elements -2 to 4. Fix: the last query is at the last key, so the first of more queries than "
+              "keys are at negative positions. Declare 'align = top_left' or 'query_start', or index by 'q_row', which "
+              "counts from 0; or pass at least 7 keys");
+    }
+    SUBCASE("an index that is negative anyway") {
+        heed::variant_description shifted = *call.variant;
+        shifted.readings.input_index = [](const heed::call_sizes &, int, int) {
+            return heed::index_range{-1, 3, true};
+        };
+        call.variant = &shifted;
+        CHECK(refused() ==
+              "local_capped: input 'sinks' has extent 16 in dimension 0, a call with batch = 2, q_len = 3, kv_len = 5 "
+              "reads its elements -1 to 3. Fix: change the index expression in the declaration, indices start at 0");
     }
     SUBCASE("an empty table with an index that the declaration does not bound") {
         heed::variant_description unbounded = *call.variant;
