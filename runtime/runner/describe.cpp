@@ -8,6 +8,7 @@
 
 #include <sstream>
 
+#include "invoke.hpp"
 #include "problem.hpp"
 
 namespace heed::runner {
@@ -81,13 +82,14 @@ std::vector<argument_text> arguments_of(const variant_description &variant) {
         result.push_back({"weights",
                           types_of(&tensor_types::output),
                           {"batch", number(variant.heads), "q_len", "kv_len"},
-                          "out of the pass weights, for value and output"});
+                          "out of calls of the pass weights, which take no value and have no output"});
     for (int i = 0; i < variant.input_count; ++i) {
         argument_text input{variant.inputs[i].name, name_of(variant.inputs[i].type), {}, "in"};
         for (int d = 0; d < variant.inputs[i].rank; ++d) input.shape.push_back(extent_text(variant, i, d));
         result.push_back(input);
     }
-    result.push_back({"log_sum_exp", "f32", {"batch", number(variant.heads), "q_len"}, "out, optional"});
+    if (has_log_sum_exp(variant))
+        result.push_back({"log_sum_exp", "f32", {"batch", number(variant.heads), "q_len"}, "out, optional"});
     return result;
 }
 

@@ -2,6 +2,7 @@
 #include "inputs.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -74,6 +75,16 @@ const input_description *find_input(const variant_description &variant, const st
     return found == end ? nullptr : found;
 }
 
+/// "it has: kv_len, sinks", or "it has none".
+std::string inputs_text(const std::vector<const variant_description *> &variants, const char *who_has) {
+    std::vector<std::string> names;
+    for (const variant_description *variant : variants)
+        for (int i = 0; i < variant->input_count; ++i)
+            if (std::find(names.begin(), names.end(), variant->inputs[i].name) == names.end())
+                names.emplace_back(variant->inputs[i].name);
+    return names.empty() ? fmt::format("{} none", who_has) : fmt::format("{}: {}", who_has, fmt::join(names, ", "));
+}
+
 void check_setting(const variant_description &variant, const input_description &input, const input_setting &setting) {
     using limits = std::numeric_limits<std::int32_t>;
     const auto refuse = [&](const std::string &why) {
@@ -129,10 +140,13 @@ void check_settings(const std::vector<const variant_description *> &variants, co
             check_setting(*variant, *input, setting);
             found = true;
         }
-        if (!found)
-            throw std::invalid_argument(fmt::format(
-                "{} no input '{}'",
-                variants.size() == 1 ? fmt::format("{} has", variants.front()->name) : "The variants have", name));
+        if (!found) {
+            const bool is_one = variants.size() == 1;
+            throw std::invalid_argument(
+                fmt::format("--set: {} no input '{}'; {}",
+                            is_one ? fmt::format("{} has", variants.front()->name) : "the variants have", name,
+                            inputs_text(variants, is_one ? "it has" : "they have")));
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,18 @@ TEST_CASE("list prints a rank of 0 as a number") {
     CHECK(contains(run_command(kernels(), {"list"}).out, "strength     f32 number in"));
 }
 
+TEST_CASE("list and explain name log_sum_exp where weights are a softmax only") {
+    heed::variant_description variant = kernels().variants[0];
+    const heed::kernel_library one{"one", &variant, 1};
+    const std::vector<std::string> explain{"explain", "plain", "--q", "8", "--kv", "8"};
+    CHECK(contains(run_command(one, {"list"}).out, "log_sum_exp"));
+    CHECK(contains(run_command(one, explain).out, "log_sum_exp"));
+    variant.readings.weight_of_score = [](const heed::call_sizes &, const heed::pair_position &, double score,
+                                          const heed::input_reader &) { return score * score; };
+    CHECK_FALSE(contains(run_command(one, {"list"}).out, "log_sum_exp"));
+    CHECK_FALSE(contains(run_command(one, explain).out, "log_sum_exp"));
+}
+
 TEST_CASE("explain shows the tiles of a causal mask") {
     // Tiles of 4 rows (8 rows of 2 heads) x 12 keys.
     const auto result = run_command(kernels(), {"explain", "causal", "--q", "12", "--kv", "48"});
@@ -77,13 +90,14 @@ TEST_CASE("wrong arguments are named") {
         {{"explain"}, "name is required"},
         {{"explain", "causal", "--head", "4"}, "--head 4: causal has heads 0 to 3"},
         {{"explain", "causal", "--png", "/no/such/folder/x.png"}, "cannot write '/no/such/folder/x.png'"},
-        {{"explain", "padded", "--set", "length=3"}, "padded has no input 'length'"},
+        {{"explain", "padded", "--set", "length=3"}, "padded has no input 'length'; it has: kv_len, sinks"},
         {{"explain", "padded", "--set", "kv_len"}, "'kv_len' is not NAME=NUMBER"},
         {{"explain", "padded", "--set", "kv_len=blocks:0"}, "'kv_len=blocks:0' is not NAME=NUMBER"},
         {{"explain", "padded", "--set", "kv_len=nan"}, "is i32, and nan is not a whole number of 32 bits"},
         {{"explain", "padded", "--set", "kv_len=2.5"}, "is i32, and 2.5 is not a whole number of 32 bits"},
         {{"bench", "padded", "--set", "kv_len=3e9"}, "is i32, and 3000000000 is not a whole number of 32 bits"},
-        {{"bench", "--set", "length=3"}, "The variants have no input 'length'"},
+        {{"bench", "--set", "length=3"},
+         "the variants have no input 'length'; they have: kv_len, sinks, strength, bias"},
         {{"explain", "biased", "--set", "strength=blocks:2"}, "is a single number and has no runs"},
         {{"bench", "plain", "--sqe", "3"}, "--sqe"},
         {{"bench", "plain", "--seq", "many"}, "--seq"},

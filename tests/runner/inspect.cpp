@@ -92,7 +92,7 @@ TEST_CASE("inspect refuses what it cannot do, in words") {
                  {{"plain", "--seq", "3", "--tokens", tokens.name}, "has 2 tokens for 3 keys. Fix: one line per key"},
                  {{"plain", "--tokens", "/no/such/file"}, "inspect: cannot read '/no/such/file'"},
                  {{"plain", "--font", "/no/such/font"}, "cannot read the font '/no/such/font'"},
-                 {{"plain", "--set", "length=3"}, "plain has no input 'length'"},
+                 {{"plain", "--set", "length=3"}, "--set: plain has no input 'length'; it has none"},
                  {{"plain", "--seq", "3", "--q", "2"}, "--seq"},
                  {{"plain", "--seq", "65536", "--batch", "65536"}, "weights (65536, 2, 65536, 65536)"}};
     for (const auto &wrong : cases) {
@@ -113,7 +113,7 @@ TEST_CASE("inspect refuses what it cannot do, in words") {
 TEST_CASE("the other commands know kernels of the pass weights") {
     const auto listed = run_command(kernels(), {"list"});
     CHECK(contains(listed.out, "kernel fake_weights_naive_f32_x86_64 (pass weights, f32, tile 8 x 12)"));
-    CHECK(contains(listed.out, "weights      f32 (batch, 2, q_len, kv_len) out of the pass weights"));
+    CHECK(contains(listed.out, "weights      f32 (batch, 2, q_len, kv_len) out of calls of the pass weights, which"));
     CHECK_FALSE(contains(run_command(fakes::library(fakes::mistake::none), {"list"}).out, "pass weights"));
     CHECK(contains(run_command(kernels(), {"explain", "plain"}).out, "kernel fake_forward_naive_f32_x86_64"));
 
