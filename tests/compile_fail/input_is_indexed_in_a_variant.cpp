@@ -10,4 +10,4 @@ inline constexpr auto bias = input<"shift">;
 #else
 inline constexpr auto bias = input<"shift">[head];
 #endif
-inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, score_mod = bias);
+inline constexpr auto v = variant(heads = 8_c, head_dim = 64_c, sink_logit = bias);
