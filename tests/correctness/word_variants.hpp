@@ -32,6 +32,18 @@ inline constexpr auto in_blocks = variant(heads = 2_c, groups = 1_c, head_dim = 
 inline constexpr auto near_blocks = variant(heads = 2_c, head_dim = 4_c, mask = neighbouring_blocks(16_c, 1_c),
                                             score_mod = score + clipped_bias(9_c, input<"table">));
 
+// Widths that come with the call.
+inline constexpr auto window_of_call =
+    variant(heads = 2_c, groups = 1_c, head_dim = 4_c,
+            mask = causal && (sliding_window(input<"window", i32>()) || first_tokens(input<"first", i32>[head])));
+inline constexpr auto dilated_of_call = variant(
+    heads = 1_c, head_dim = 4_c, mask = causal && dilated_window(input<"width", i32>(), input<"dilation", i32>()));
+inline constexpr auto near_of_call =
+    variant(heads = 1_c, head_dim = 4_c, mask = neighbourhood(input<"radius", i32>[batch]));
+inline constexpr auto padded_causal = variant(heads = 1_c, head_dim = 4_c, mask = causal && padded);
+inline constexpr auto with_global =
+    variant(heads = 1_c, head_dim = 4_c, mask = neighbourhood(8_c) || global_tokens(input<"count", i32>()));
+
 // By tables.
 inline constexpr auto listed_blocks =
     variant(heads = 2_c, head_dim = 4_c, mask = random_blocks(16_c, 3_c, input<"listed", i32>, head));

@@ -45,8 +45,9 @@ constexpr bool comes_with_the_call() {
 
 inline constexpr int_<rule::largest_whole_number> largest_width{};
 
-/// A width, stopped at +-2^30 if it comes with the call. Kernels find the keys that a window holds by q_pos - width; a
-/// caller's "no window", the largest number of 32 bits, would leave these bits there. `variant` checks constants.
+/// A width or count, stopped at +-2^30 if it comes with the call. Kernels find the keys that a window holds by q_pos -
+/// width; a caller's "no window", the largest number of 32 bits, would leave these bits there. `variant` checks
+/// constants.
 template <Operand Width>
 constexpr auto bounded(Width width) {
     if constexpr (comes_with_the_call<Width>()) {
@@ -102,14 +103,14 @@ constexpr auto neighbourhood(Radius radius) {
 /// `sink_logit`.
 template <Operand Count>
 constexpr auto first_tokens(Count count) {
-    return kv_pos < count;
+    return kv_pos < detail::bounded(count);
 }
 
 /// Causal, but the first `length` tokens all see each other: `prefix_lm(input<"prefix", i32>[batch])` (Raffel et al.
 /// 2020, section 3.2.1, "causal with prefix"; UniLM, Dong et al. 2019, section 2.3, sequence-to-sequence).
 template <Operand Length>
 constexpr auto prefix_lm(Length length) {
-    return causal || kv_pos < length;
+    return causal || kv_pos < detail::bounded(length);
 }
 
 /// Keys a multiple of `stride` away: the second half of the strided pattern of the Sparse Transformer (Child et al.
@@ -221,7 +222,7 @@ constexpr auto global_tokens(Count count) {
     if constexpr (detail::InputWithoutIndices<Count>) {
         return count(batch, q_pos) != 0_c || count(batch, kv_pos) != 0_c;
     } else {
-        return q_pos < count || kv_pos < count;
+        return q_pos < detail::bounded(count) || kv_pos < detail::bounded(count);
     }
 }
 
@@ -231,7 +232,7 @@ constexpr auto global_tokens(Count count) {
 inline constexpr auto padded = kv_pos < input<"kv_len", i32>[batch];
 
 /// Keys from position `first_key[batch]` on, where the padding stands before the tokens.
-inline constexpr auto padded_left = kv_pos >= input<"first_key", i32>[batch];
+inline constexpr auto padded_left = kv_pos >= detail::bounded(input<"first_key", i32>[batch]);
 
 /// Queries before position `query_end[batch]`; the others see nothing, so their output is 0. A position, not a count:
 /// they are the same with `align = top_left`.
