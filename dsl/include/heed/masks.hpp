@@ -232,7 +232,7 @@ constexpr auto global_tokens(Count count) {
 inline constexpr auto padded = kv_pos < input<"kv_len", i32>[batch];
 
 /// Keys from position `first_key[batch]` on, where the padding stands before the tokens.
-inline constexpr auto padded_left = kv_pos >= detail::bounded(input<"first_key", i32>[batch]);
+inline constexpr auto padded_left = kv_pos >= input<"first_key", i32>[batch];
 
 /// Queries before position `query_end[batch]`; the others see nothing, so their output is 0. A position, not a count:
 /// they are the same with `align = top_left`.
