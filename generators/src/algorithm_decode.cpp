@@ -200,8 +200,9 @@ void decode_attention::write_results() {
     const int lanes = shape.value_lanes;
     const auto merged_value = [&](const Expr &index) {
         const Expr first = index / lanes * lanes;
-        const Expr at_lane =
-            variant.value_dim % lanes == 0 ? index % lanes : index - Halide::min(first, variant.value_dim - lanes);
+        const Expr at_lane = variant.value_dim % lanes == 0
+                                 ? index % lanes
+                                 : Halide::clamp(index - Halide::min(first, variant.value_dim - lanes), 0, lanes - 1);
         return of_row_at(merged, {at_lane, index / lanes});
     };
     const Expr result = modified_element(
@@ -266,9 +267,10 @@ value_range decode_attention::reachable_keys() const {
     const Halide::Internal::Interval bounds = keys_where([&](const Expr &some_key) {
         return classify({some_key, some_key}).may && some_key < kv_len;
     });
-    const Expr first_key = chunk * shape.keys;
-    return {bounds.has_lower_bound() ? bounds.min - first_key : Expr(0),
-            bounds.has_upper_bound() ? bounds.max - first_key : Expr(shape.keys - 1)};
+    // Keys that there are, so that the differences stay within 32 bits.
+    const auto within = [&](const Expr &key) { return Halide::clamp(key, -1, kv_len) - chunk * shape.keys; };
+    return {bounds.has_lower_bound() ? within(bounds.min) : Expr(0),
+            bounds.has_upper_bound() ? within(bounds.max) : Expr(shape.keys - 1)};
 }
 
 RDom decode_attention::reachable_groups(int together, const char *name) const {

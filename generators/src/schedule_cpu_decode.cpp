@@ -57,9 +57,6 @@ void schedule_cpu_decode(decode_attention &a) {
     const decode_shape &shape = a.shape;
     const int lanes = shape.lanes, value_lanes = shape.value_lanes, rows = shape.rows_together;
 
-    const auto one_place = [&](Func f) { return f.bound_extent(a.group, 1).bound_extent(a.batch, 1); };
-    const auto one_chunk = [&](Func f) { return one_place(f).bound_extent(a.chunk, 1); };
-
     // Both results of a group come from one merge of its chunks.
     a.output.reorder(a.dim, a.head_in_group, a.position, a.group, a.batch)
         .parallel(a.group)
@@ -87,7 +84,7 @@ void schedule_cpu_decode(decode_attention &a) {
         .vectorize(a.lane);
     if (a.value_vectors() <= 16) a.partial.unroll(a.vector);
     for (Func f : {a.score, a.attends, a.chunk_max, a.weight, a.chunk_sum, a.applied_weight, a.weighted_values}) {
-        if (f.defined()) one_chunk(f.compute_at(a.partial, a.chunk)).bound(a.row, 0, rows);
+        if (f.defined()) f.compute_at(a.partial, a.chunk).bound(a.row, 0, rows);
     }
     for (Func f : {a.score, a.attends, a.weight, a.applied_weight}) {
         if (f.defined()) f.bound_storage(a.key_in_chunk, shape.keys);
@@ -101,7 +98,7 @@ void schedule_cpu_decode(decode_attention &a) {
         .unroll(a.row)
         .partition(a.keys_to_score.y, Partition::Never);
     for (Func f : {a.lane_products, a.product}) {
-        one_chunk(f.compute_at(a.score, a.row_tile))
+        f.compute_at(a.score, a.row_tile)
             .bound_extent(a.key_in_group, shape.keys_together)
             .bound_extent(a.key_group, 1)
             .bound_extent(a.row_tile, 1)
@@ -130,7 +127,7 @@ void schedule_cpu_decode(decode_attention &a) {
     const auto in_lanes = [&](Func f, const Halide::RDom &keys) {
         if (!f.has_update_definition()) return;
         Func of_lane = f.update().rfactor(keys.x, score_lane);
-        one_chunk(of_lane.compute_at(a.partial, a.chunk)).bound(a.row, 0, rows);
+        of_lane.compute_at(a.partial, a.chunk).bound(a.row, 0, rows);
         of_lane.bound_extent(score_lane, shape.scores_together).vectorize(score_lane);
         of_lane.update().reorder(score_lane, keys.y, a.row, a.row_tile).vectorize(score_lane);
         f.update().atomic().vectorize(keys.x);
@@ -168,9 +165,9 @@ void schedule_cpu_decode(decode_attention &a) {
     }
     const auto keep_tile = [&](Func tile, const std::vector<Func> &means, int row_size) {
         if (!tile.defined()) return;
-        one_chunk(tile).vectorize(a.dim, std::min(lanes, row_size), TailStrategy::GuardWithIf);
+        tile.vectorize(a.dim, std::min(lanes, row_size), TailStrategy::GuardWithIf);
         for (Func mean : means) {
-            one_chunk(mean.compute_at(tile, a.key_in_chunk));
+            mean.compute_at(tile, a.key_in_chunk);
             sum_in_lanes(mean, row_size, lanes);
         }
     };

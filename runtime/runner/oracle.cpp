@@ -115,11 +115,11 @@ class group_oracle {
         const bool is_softmax = readings.weight_of_score == nullptr;
         double magnitude = 0.0, of_keys = 0.0, largest_weight = 0.0, largest_effect = 0.0;
         for (std::size_t i = 0; i < visible_.size(); ++i) {
-            // A score of -inf is a weight of 0, also where no score is larger.
+            // In a softmax a score of -inf is a weight of 0, also where no score is larger.
             const pair_position pair{address.batch, address.head, start_ + address.row, visible_[i].key};
-            double weight = scores_[i] == -infinity ? 0.0
-                            : is_softmax            ? std::exp(scores_[i] - largest)
-                                                    : readings.weight_of_score(of_.sizes, pair, scores_[i], reader);
+            double weight = !is_softmax               ? readings.weight_of_score(of_.sizes, pair, scores_[i], reader)
+                            : scores_[i] == -infinity ? 0.0
+                                                      : std::exp(scores_[i] - largest);
             denominator += weight;
             of_keys += weight;
             magnitude += weight > 0.0 ? weight * visible_[i].magnitude : 0.0;

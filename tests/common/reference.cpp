@@ -81,7 +81,8 @@ reference attention(const problem &of, const semantics &meaning) {
 
         row_values output(static_cast<std::size_t>(value_dim), 0.0);
         result.log_sum_exp[row_index] = -infinity;
-        if (largest == -infinity) return store(output);  // no key is visible, or all weigh nothing
+        // No key is visible, or all weigh nothing.
+        if (visible.empty() || (!meaning.weight && largest == -infinity)) return store(output);
 
         double denominator = 0;
         if (meaning.weight) {

@@ -68,7 +68,7 @@ inline constexpr auto nan_replaced =
 inline constexpr auto nan_unordered =
     variant(heads = 2_c, head_dim = 4_c, score_mod = select(score > -1e30 || score <= -1e30, score, -3.0));
 inline constexpr auto any_weight =
-    variant(heads = 2_c, head_dim = 4_c, mask = causal, weights = select(score < 0.0, 1.0, 2.0),
+    variant(heads = 2_c, head_dim = 4_c, mask = causal, weights = select(score < -1000.0, 1.0, 2.0),
             score_mod = score + input<"bias">[kv_pos]);
 inline constexpr auto no_tile_reads =
     variant(heads = 2_c, head_dim = 4_c, align = top_left,

@@ -70,7 +70,8 @@ TEST_CASE("log_sum_exp is the natural logarithm, and optional") {
         const results got = run(kernels::dense, of, {}, which, 1);
         CHECK(got.log_sum_exp(0, 1, 2) == doctest::Approx(score));
         results without(of);
-        kernels::dense(of.query.view(), of.key.view(), of.value.view(), without.output.view(), {{}, 1, isa});
+        kernels::dense(of.query.view(), of.key.view(), of.value.view(), without.output.view(),
+                       {{}, 1, which.isa, which.schedule});
         CHECK(same_bits(without.output, got.output));
     }
 }

@@ -115,7 +115,7 @@ TEST_CASE("output and log_sum_exp anywhere") {
                 tensor<float, 4> output(extents, strides);
                 tensor<float, 3> log_sum_exp(expected.log_sum_exp.extents(), lse_strides);
                 kernels::dim_31(of.query.view(), of.key.view(), of.value.view(), output.view(),
-                                {log_sum_exp.view(), 2, isa});
+                                {log_sum_exp.view(), 2, which.isa, which.schedule});
                 CHECK(same_bits(output, expected.output));
                 CHECK(same_bits(log_sum_exp, expected.log_sum_exp));
                 CHECK(output.untouched());
@@ -144,7 +144,8 @@ TEST_CASE("one packed tensor of queries, keys and values") {
     for (const kernel_choice &which : kernels_of(kernels::dense.description())) {
         const results expected = run(kernels::dense, of, {}, which, 1);
         results got(of);
-        kernels::dense(part(0), part(1), part(2), got.output.view(), {got.log_sum_exp.view(), 1, isa});
+        kernels::dense(part(0), part(1), part(2), got.output.view(),
+                       {got.log_sum_exp.view(), 1, which.isa, which.schedule});
         CHECK(same_bits(got.output, expected.output));
         CHECK(same_bits(got.log_sum_exp, expected.log_sum_exp));
     }
@@ -159,7 +160,8 @@ TEST_CASE("query, key and value are the same tensor") {
         const results expected = run(kernels::dense, of, {}, which, 1);
         results got(of);
         const auto &same = of.query;
-        kernels::dense(same.view(), same.view(), same.view(), got.output.view(), {got.log_sum_exp.view(), 1, isa});
+        kernels::dense(same.view(), same.view(), same.view(), got.output.view(),
+                       {got.log_sum_exp.view(), 1, which.isa, which.schedule});
         CHECK(same_bits(got.output, expected.output));
     }
 }
@@ -184,7 +186,8 @@ TEST_CASE("strides far beyond 2^31 bytes, over batches, heads or rows") {
                 return;
             }
             tensor<float, 3> log_sum_exp(expected.log_sum_exp.extents());
-            kernels::dense(query.view(), key.view(), value.view(), output.view(), {log_sum_exp.view(), 2, isa});
+            kernels::dense(query.view(), key.view(), value.view(), output.view(),
+                           {log_sum_exp.view(), 2, which.isa, which.schedule});
             bool same = true;
             for_each_index<4>(expected.output.extents(),
                               [&](const auto &at) { same = same && output[at] == expected.output[at]; });
