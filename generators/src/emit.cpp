@@ -228,17 +228,18 @@ std::string header_text(const generator_library &library) {
             std::string names;
             for (const input_source &input : variant.inputs) {
                 const std::string type = cpp_type(input.type);
-                out << "    heed::"
+                out << "    ::heed::"
                     << (input.rank == 0 ? "scalar<" + type + ">"
                                         : "view<const " + type + ", " + std::to_string(input.rank) + ">")
                     << ' ' << input.name << " = {};\n";
                 names += (names.empty() ? "" : ", ") + input.name;
             }
-            out << "    constexpr auto heed_inputs() const noexcept { return heed::list_inputs(" << names
+            out << "    constexpr auto heed_inputs() const noexcept { return ::heed::list_inputs(" << names
                 << "); }\n};\n";
         }
-        out << "inline constexpr heed::attention_kernel<" << (variant.inputs.empty() ? "" : variant.name + "_inputs")
-            << "> " << variant.name << "{heed_libraries::" << library.name << "_variants[" << i << "]};\n";
+        out << "inline constexpr ::heed::attention_kernel<"
+            << (variant.inputs.empty() ? "" : "struct " + variant.name + "_inputs") << "> " << variant.name
+            << "{::heed_libraries::" << library.name << "_variants[" << i << "]};\n";
     }
     out << "\n}  // namespace heed_callable\n}  // namespace " << library.variants_namespace << "\n";
     return out.str();

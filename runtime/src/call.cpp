@@ -53,14 +53,15 @@ void run(const call_arguments &arguments) {
         throw invalid_argument_error("heed: the call has no variant");
     }
     const variant_description &variant = *arguments.variant;
+    const char *const pass = arguments.pass != nullptr ? arguments.pass : "forward";
     try {
         const bool has_value = arguments.value.given();
         const tensor_types types(arguments.query.type, arguments.key.type,
                                  has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
-        const kernel_description &kernel = arguments.kernel != nullptr
-                                               ? *arguments.kernel
-                                               : choose_kernel(variant, arguments.isa, arguments.pass, &types,
-                                                               queries_of(arguments.query), arguments.schedule);
+        const kernel_description &kernel =
+            arguments.kernel != nullptr
+                ? *arguments.kernel
+                : choose_kernel(variant, arguments.isa, pass, &types, queries_of(arguments.query), arguments.schedule);
         const detail::checked_call call = detail::check_arguments(arguments, kernel);
         detail::call_context context;
         context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));

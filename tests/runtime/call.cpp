@@ -83,6 +83,19 @@ TEST_CASE("try_run") {
     CHECK(&models::local_capped.description() == &fake_kernels.variants[0]);
 }
 
+TEST_CASE("the untyped call without a pass is the forward one") {
+    problem p = problem::mha(1, 2, 3);
+    heed::call_arguments call;
+    call.variant = &fake_kernels.variants[1];
+    call.query = heed::as_tensor(p.query);
+    call.key = heed::as_tensor(p.key);
+    call.value = heed::as_tensor(p.value);
+    call.output = heed::as_tensor(p.output);
+    call.pass = nullptr;
+    CHECK(heed::try_run(call).message() == "");
+    CHECK(p.error(false) < tolerance);
+}
+
 TEST_CASE("one packed buffer (batch, length, query | key | value, head, dim)") {
     problem p = problem::mha(2, 5, 5);
     const std::int64_t row = 3 * 2 * 4;

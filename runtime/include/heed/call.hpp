@@ -35,15 +35,15 @@
 //     inline namespace heed_callable {  // the declarations are objects of the same names and other types
 //
 //     struct local_capped_inputs {
-//         heed::view<const float, 1> sinks = {};
-//         heed::view<const std::int32_t, 2> documents = {};
-//         heed::scalar<float> temperature = {};
-//         constexpr auto heed_inputs() const noexcept { return heed::list_inputs(sinks, documents, temperature); }
+//         ::heed::view<const float, 1> sinks = {};
+//         ::heed::view<const std::int32_t, 2> documents = {};
+//         ::heed::scalar<float> temperature = {};
+//         constexpr auto heed_inputs() const noexcept { return ::heed::list_inputs(sinks, documents, temperature); }
 //     };
-//     inline constexpr heed::attention_kernel<local_capped_inputs> local_capped{
-//         heed_libraries::my_kernels_variants[0]};
+//     inline constexpr ::heed::attention_kernel<struct local_capped_inputs> local_capped{
+//         ::heed_libraries::my_kernels_variants[0]};
 //
-//     inline constexpr heed::attention_kernel<> mha{heed_libraries::my_kernels_variants[1]};
+//     inline constexpr ::heed::attention_kernel<> mha{::heed_libraries::my_kernels_variants[1]};
 //
 //     }  // namespace heed_callable
 //     }  // namespace models

@@ -50,7 +50,7 @@ struct call_arguments {
     int threads = 0;                             ///< 0: see heed/threads.hpp
     const char *isa = nullptr;                   ///< null: see heed/isa.hpp
     const char *schedule = nullptr;              ///< null: by the number of queries
-    const char *pass = "forward";                ///< or "weights", which takes no value
+    const char *pass = "forward";                ///< null means the same; or "weights", which takes no value
     const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever `isa` and the types are
 };
 
