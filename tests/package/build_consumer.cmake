@@ -1,4 +1,4 @@
-# Builds CONSUMER in FOLDER, against an installed Heed in PREFIX_PATH, or with CONSUMER_OF added as a subdirectory; runs it.
+# Builds CONSUMER, whose program is PROGRAM and whose runner is RUNNER, in FOLDER, against an installed Heed in PREFIX_PATH, or with CONSUMER_OF added as a subdirectory; runs it.
 string(REPLACE "|" ";" PREFIX_PATH "${PREFIX_PATH}")
 set(source "${CONSUMER}")
 if(DEFINED CONSUMER_OF)
@@ -14,11 +14,11 @@ endfunction()
 
 run(${CMAKE_COMMAND} -S "${source}" -B "${FOLDER}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
     "-DCMAKE_PREFIX_PATH=${PREFIX_PATH}" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_RUNTIME_OUTPUT_DIRECTORY=${FOLDER}/bin")
-run(${CMAKE_COMMAND} --build "${FOLDER}/build" --target first_call my_kernels_bench)
-run("${FOLDER}/bin/first_call")
-run("${FOLDER}/bin/my_kernels_bench" list)
+run(${CMAKE_COMMAND} --build "${FOLDER}/build" --target ${PROGRAM} ${RUNNER})
+run("${FOLDER}/bin/${PROGRAM}")
+run("${FOLDER}/bin/${RUNNER}" list)
 # No compiler in the user's program.
-execute_process(COMMAND ldd "${FOLDER}/bin/first_call" OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ldd "${FOLDER}/bin/${PROGRAM}" OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
 if(libraries MATCHES "libHalide|libLLVM")
-    message(FATAL_ERROR "first_call links a compiler:\n${libraries}")
+    message(FATAL_ERROR "${PROGRAM} links a compiler:\n${libraries}")
 endif()
