@@ -34,6 +34,7 @@ std::vector<call_sizes> verified_sizes(const kernel_description &kernel, bool qu
     if (quick) {
         for (const std::int64_t kv_len : {std::int64_t{0}, keys, keys + 1}) list.add(queries + 1, kv_len);
         list.add(1, 1);
+        list.add(queries + 1, 1);
         list.add(queries, keys + 1);
         list.add(packed - 1, 3 * keys);
         list.add(3 * packed, 3 * packed);
