@@ -234,10 +234,7 @@ void softmax_attention::write_results() {
 value_range softmax_attention::range_of(const range_table &table, const Expr &block) const {
     const ImageParam &entries = tables[static_cast<std::size_t>(table.number)].entries;
     const auto entry = [&](int which) {
-        // Halide bounds what no tile reads, too, and would find it outside of the table.
-        const Expr tile_number =
-            Halide::unsafe_promise_clamped(table.by_key ? block : Expr(query_block), 0, entries.dim(1).extent() - 1);
-        return Expr(entries(which, tile_number, head_block, group, batch));
+        return Expr(entries(which, table.by_key ? block : Expr(query_block), head_block, group, batch));
     };
     return {entry(0), entry(1)};
 }
