@@ -125,7 +125,12 @@ torch_equivalent find_torch_equivalent(const problem &of) {
     };
     const auto &[batch, q_len, kv_len] = of.sizes;
     if (batch == 0 || q_len == 0 || kv_len == 0) return none("the problem is empty");
-    if (of.variant->readings.sink_logit != nullptr) return none("it has no sink in the denominator");
+    const variant_readings &readings = of.variant->readings;
+    if (readings.sink_logit != nullptr) return none("it has no sink in the denominator");
+    if (readings.weight_of_score != nullptr || readings.weight_factor != nullptr) return none("it has a softmax alone");
+    if (readings.modify_query != nullptr || readings.modify_key != nullptr || readings.modify_value != nullptr ||
+        readings.modify_output != nullptr)
+        return none("it does not modify rows");
     const score_change change = sampled_score_change(of);
     if (change == score_change::other) return none("it has no score_mod");
 
