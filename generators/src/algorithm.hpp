@@ -81,7 +81,7 @@ class softmax_attention : public forward_attention {
     Halide::Func value_tile{"value_tile"};              ///< (dim, key): as it is weighed, if not plain
     Halide::Func values_asked_for{"values_asked_for"};  ///< 0, for a group of keys
     Halide::Func product{"product"};                    ///< (row, key in group, group of keys): scale * <query, key>
-    Halide::Func partial_product{"partial_product"};    ///< the same of one part of a long row
+    Halide::Func partial_product{"partial_product"};    ///< the same of one part of a row
     Halide::Func score{"score"};                        ///< (row, key): after score_mod and mask
     Halide::Func block_max{"block_max"};                ///< (row), of one step
     Halide::Func weight{"weight"};                      ///< (row, key): exp(score - block_max)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm_decode.hpp"
 
-#include <heed/halide_arithmetic.hpp>
-
-#include <algorithm>
-
 #include "arithmetic.hpp"
 
 namespace heed::generators {
@@ -12,12 +8,6 @@ namespace heed::generators {
 using Halide::Expr;
 using Halide::Func;
 using Halide::RDom;
-
-namespace {
-
-Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
-
-}  // namespace
 
 decode_attention::decode_attention(const variant_source &source, const decode_shape &sizes, const storage_types &stored)
     : forward_attention(source, stored),
@@ -94,8 +84,7 @@ void decode_attention::compute_scores() {
     at_chunk(attends, {key_in_chunk, row, row_tile}) =
         Halide::cast<uint8_t>(here.kv_pos < kv_len && variant.mask(here, look_up()));
     keys_to_mask = reachable_groups(shape.scores_together, "keys_to_mask");
-    const Expr end = (chunk + 1) * shape.keys;
-    keys_to_mask.where(!(all_attend(end - 1) && end <= kv_len));
+    keys_to_mask.where(!whole_chunk_attends());
     const Expr masked = keys_to_mask.y * shape.scores_together + keys_to_mask.x;
     at_chunk(score, {masked, row, row_tile}) =
         Halide::select(at_chunk(attends, {masked, row, row_tile}) != Halide::cast<uint8_t>(0),
@@ -142,10 +131,9 @@ void decode_attention::weigh_values() {
     const auto term = [&](const Expr &key_offset) {
         return at_chunk(applied, {key_offset, row, row_tile}) * value_element(first + lane, key_offset);
     };
-    const Expr end = (chunk + 1) * shape.keys;
     at_chunk(weighted_values, {lane, vector, row, row_tile}) = 0.0f;
     keys_to_weigh = reachable_groups(shape.values_together, "keys_to_weigh");
-    keys_to_weigh.where(all_attend(end - 1) && end <= kv_len);
+    keys_to_weigh.where(whole_chunk_attends());
     const Expr weighed = keys_to_weigh.y * shape.values_together + keys_to_weigh.x;
     at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
         term(weighed) +
@@ -153,7 +141,7 @@ void decode_attention::weigh_values() {
     const value_range reachable = reachable_keys();
     keys_to_weigh_singly = RDom(0, shape.keys, "keys_to_weigh_singly");
     keys_to_weigh_singly.where(kv_len > 0);
-    keys_to_weigh_singly.where(!(all_attend(end - 1) && end <= kv_len));
+    keys_to_weigh_singly.where(!whole_chunk_attends());
     keys_to_weigh_singly.where(keys_to_weigh_singly >= reachable.lowest);
     keys_to_weigh_singly.where(keys_to_weigh_singly <= reachable.highest);
     at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
@@ -213,9 +201,7 @@ void decode_attention::write_results() {
     log_sum_exp(head_in_group, position, group, batch) = of_row_at(log_of_total, {});
 }
 
-Expr decode_attention::row_tiles() const { return ceiling(q_len * heads_in_group(), shape.rows_together); }
-
-Expr decode_attention::chunks() const { return ceiling(kv_len, shape.keys); }
+Expr decode_attention::chunks() const { return (kv_len + (shape.keys - 1)) / shape.keys; }
 
 Halide::FuncRef decode_attention::at(const Func &f, std::vector<Expr> indices) const {
     indices.insert(indices.end(), {group, batch});
@@ -261,7 +247,10 @@ tile_condition decode_attention::classify(const value_range &keys) const {
                             look_up());
 }
 
-Expr decode_attention::all_attend(const Expr &last) const { return classify({chunk * shape.keys, last}).must; }
+Expr decode_attention::whole_chunk_attends() const {
+    const Expr end = (chunk + 1) * shape.keys;
+    return classify({chunk * shape.keys, end - 1}).must && end <= kv_len;
+}
 
 value_range decode_attention::reachable_keys() const {
     const Halide::Internal::Interval bounds = keys_where([&](const Expr &some_key) {

@@ -66,10 +66,8 @@ class decode_attention : public forward_attention {
     Halide::Func merged{"merged"};              ///< (lane, vector, row, row tile)
     Halide::Func normaliser{"normaliser"};      ///< (row, row tile): factor of the merged values
     Halide::Func log_of_total{"log_of_total"};  ///< (row, row tile): natural logarithm of the denominator
-    int heads_in_group() const { return variant.heads / variant.groups; }
     int key_vectors() const { return (variant.head_dim + shape.lanes - 1) / shape.lanes; }
     int value_vectors() const { return (variant.value_dim + shape.value_lanes - 1) / shape.value_lanes; }
-    Halide::Expr row_tiles() const;
     Halide::Expr chunks() const;
 
   private:
@@ -91,8 +89,8 @@ class decode_attention : public forward_attention {
     Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     pair_values values_at(const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
     tile_condition classify(const value_range &keys) const;
-    Halide::Expr all_attend(const Halide::Expr &last_key) const;  ///< from the first key of the chunk on
-    value_range reachable_keys() const;                           ///< offsets within the chunk
+    Halide::Expr whole_chunk_attends() const;  ///< every pair of every key
+    value_range reachable_keys() const;        ///< offsets within the chunk
     Halide::RDom reachable_groups(int together, const char *name) const;
 };
 

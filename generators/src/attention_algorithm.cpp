@@ -105,15 +105,14 @@ normalised attention_algorithm::normalise(const Expr &maximum, const Expr &sum, 
             Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total))};
 }
 
-// A function of the runtime: Halide's own prefetches do not help, they ask for one line in four.
-Expr attention_algorithm::read_ahead(const Halide::ImageParam &rows_of, const Expr &first_row, int rows, int elements,
-                                     bool far) const {
+// A function of the runtime, for many lines at once and for the second cache.
+Expr attention_algorithm::read_ahead(const Halide::ImageParam &rows_of, const Expr &first_row, int rows,
+                                     int elements) const {
     const Expr buffer = Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(),
                                                          rows_of.name() + ".buffer", rows_of.parameter());
-    return Halide::Internal::Call::make(
-        Halide::Float(32), "heed_read_ahead",
-        {buffer, 0, first_row, group, batch, rows, elements, Halide::Internal::make_bool(far)},
-        Halide::Internal::Call::Extern);
+    return Halide::Internal::Call::make(Halide::Float(32), "heed_read_ahead",
+                                        {buffer, first_row, group, batch, rows, elements},
+                                        Halide::Internal::Call::Extern);
 }
 
 // Halide's own directive asks for one line in four; this is what it is made of.

@@ -57,12 +57,11 @@ class attention_algorithm {
     /// Of a row whose weights, relative to e^maximum, have this sum. `of_row` is any pair of the row.
     normalised normalise(const Halide::Expr &maximum, const Halide::Expr &sum, const pair_values &of_row) const;
 
-    /// 0, once the processor has been asked for these rows of key or value: into the first cache, or the second if
-    /// `far`.
-    Halide::Expr read_ahead(const Halide::ImageParam &rows_of, const Halide::Expr &first_row, int rows, int elements,
-                            bool far) const;
+    /// 0, once the processor has been asked for these rows of key or value, into its second cache.
+    Halide::Expr read_ahead(const Halide::ImageParam &rows_of, const Halide::Expr &first_row, int rows,
+                            int elements) const;
 
-    /// 0, once the processor has been asked for the line of this element, to be used once.
+    /// 0, once the processor has been asked for the line of this element, into its first cache.
     Halide::Expr prefetched(const Halide::ImageParam &tensor, const Halide::Expr &element,
                             const Halide::Expr &row) const;
 

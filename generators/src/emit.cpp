@@ -101,14 +101,14 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
 }
 
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
-    decode_attention attention(variant, decode_shape_for(variant, plan.isa, plan.types), plan.types);
+    decode_attention attention(variant, decode_shape_for(variant, plan.isa), plan.types);
     schedule_cpu_decode(attention);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
 kernel_facts facts_of_decode(const variant_source &variant, const kernel_plan &plan) {
     const int heads = variant.heads / variant.groups;
-    return {heads, decode_shape_for(variant, plan.isa, plan.types).keys, heads, most_decoded_queries(variant), {}};
+    return {heads, decode_shape_for(variant, plan.isa).keys, heads, most_decoded_queries, {}};
 }
 
 kernel_pipelines make_weights(const variant_source &variant, const kernel_plan &plan) {

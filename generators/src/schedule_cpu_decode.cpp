@@ -9,7 +9,6 @@ namespace heed::generators {
 
 using Halide::Func;
 using Halide::Partition;
-using Halide::RVar;
 using Halide::TailStrategy;
 using Halide::Var;
 
@@ -30,12 +29,10 @@ int largest_divisor(int of, int limit) {
 
 }  // namespace
 
-int most_decoded_queries(const variant_source &) { return 16; }
-
 // Grouped-query attention of one query, 32 heads, 8 groups x 128, batch 8, 8192 keys in f32, one thread of an Emerald
 // Rapids core (Xeon, AVX-512), of the bandwidth at which it reads from memory: 72 %; with chunks of 256 keys 68 %, with
 // four keys together 71 %, with other numbers of values and columns the same; 50 % with Halide's own kind of prefetch.
-decode_shape decode_shape_for(const variant_source &variant, const std::string &isa, const storage_types &) {
+decode_shape decode_shape_for(const variant_source &variant, const std::string &isa) {
     const int lanes = isa == "avx512" ? 16 : isa == "avx2" ? 8 : 4;
     const int heads = variant.heads / variant.groups, row_tiles = (heads + 7) / 8;
     decode_shape shape;

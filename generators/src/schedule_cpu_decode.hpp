@@ -8,9 +8,9 @@
 namespace heed::generators {
 
 /// More new tokens than this are a prompt: the runtime then takes the schedule for many queries.
-int most_decoded_queries(const variant_source &variant);
+inline constexpr int most_decoded_queries = 16;
 
-decode_shape decode_shape_for(const variant_source &variant, const std::string &isa, const storage_types &types);
+decode_shape decode_shape_for(const variant_source &variant, const std::string &isa);
 
 void schedule_cpu_decode(decode_attention &attention);
 

@@ -87,7 +87,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("verify", "Checks every kernel against double precision");
     command->description(
         "Checks kernels against attention in double precision, computed from the declaration pair by pair.\n"
-        "The bar is an error of 2e-6 of the largest output, or 12 f32 roundings of the row's scores where that is "
+        "The bar is an error of 2e-6 of the largest output, or 8 f32 roundings of the row's scores where that is "
         "more.\n"
         "Shapes, with T rows and K keys a tile (T also divided by the heads that share it): q_len 0, 1, T-1, T, T+1, "
         "3T\n"

@@ -26,10 +26,9 @@ struct comparison {
     void merge(const comparison &other);
 };
 
-/// A score is known to some f32 roundings of its magnitude, however large the output: the worst of ten thousand rows of
-/// T5, whose scores are not scaled, had 10.5. A sum of 128 products has 5
-/// typically, and kernels add longer rows up in parts.
-inline constexpr double score_roundings = 12.0;
+/// A score is known to some f32 roundings of its magnitude, however large the output: a sum of 128 products has 5
+/// typically, and kernels add long rows up in parts.
+inline constexpr double score_roundings = 8.0;
 
 /// The key that a row sees and that is NaN; none if negative.
 using nan_keys = std::vector<std::int64_t>;

@@ -56,16 +56,15 @@ std::vector<const kernel_description *> suited_kernels(const std::vector<const k
                                                        std::int64_t q_len, const std::string &schedule) {
     std::vector<const kernel_description *> result;
     for (const kernel_description *kernel : kernels) {
-        const bool served = std::any_of(result.begin(), result.end(), [&](const kernel_description *other) {
+        if (!schedule.empty() && schedule != kernel->schedule) continue;
+        const auto served = std::find_if(result.begin(), result.end(), [&](const kernel_description *other) {
             return std::string(other->isa) == kernel->isa && other->types == kernel->types;
         });
-        if (served || (!schedule.empty() && schedule != kernel->schedule)) continue;
-        const bool has_better = schedule.empty() && kernel->most_queries != 0 && q_len > kernel->most_queries &&
-                                std::any_of(kernels.begin(), kernels.end(), [&](const kernel_description *other) {
-                                    return std::string(other->isa) == kernel->isa && other->types == kernel->types &&
-                                           (other->most_queries == 0 || other->most_queries > kernel->most_queries);
-                                });
-        if (!has_better) result.push_back(kernel);
+        if (served == result.end()) {
+            result.push_back(kernel);
+        } else if (!suits(**served, q_len)) {
+            *served = kernel;
+        }
     }
     return result;
 }

@@ -27,8 +27,8 @@ namespace heed::runner {
 namespace {
 
 // Pairs of query and key that the oracle computes for one problem; rows are sampled beyond.
-constexpr std::int64_t pair_limit = 600'000;
-constexpr std::int64_t quick_pair_limit = 100'000;
+constexpr std::int64_t pair_limit = 2'000'000;
+constexpr std::int64_t quick_pair_limit = 200'000;
 
 const char *name_of(score_kind scores) {
     switch (scores) {

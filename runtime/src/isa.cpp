@@ -76,7 +76,7 @@ struct kernel_filter {
             if (is(kernel.isa, isa) && is(kernel.pass, pass) && (types == nullptr || serves(kernel)) &&
                 (schedule == nullptr || is(kernel.schedule, schedule))) {
                 last = &kernel;
-                if (kernel.most_queries == 0 || q_len <= kernel.most_queries) {
+                if (suits(kernel, q_len)) {
                     return last;
                 }
             }

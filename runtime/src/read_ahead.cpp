@@ -11,30 +11,24 @@ namespace {
 
 constexpr std::int64_t cache_line = 64;
 
-template <int Locality>
-void read_lines(const std::uint8_t *first, const std::uint8_t *end) noexcept {
-    for (; first < end; first += cache_line) {
-        __builtin_prefetch(first, 0, Locality);
-    }
-}
-
 }  // namespace
 
 extern "C" {
 
-/// Asks for `rows` rows of key or value (dim, key, group, batch), from `row` on, of each `elements` elements from
-/// `element` on: into the first cache, or the second if `far`. Returns 0, for a sum to start with.
-float heed_read_ahead(const halide_buffer_t *tensor, std::int32_t element, std::int32_t row, std::int32_t group,
-                      std::int32_t batch, std::int32_t rows, std::int32_t elements, bool far) {
+/// Asks for the first `elements` elements of `rows` rows of key or value (dim, key, group, batch), from `row` on, into
+/// the second cache. Returns 0, for a sum to start with.
+float heed_read_ahead(const halide_buffer_t *tensor, std::int32_t row, std::int32_t group, std::int32_t batch,
+                      std::int32_t rows, std::int32_t elements) {
     const std::int64_t bytes = tensor->type.bytes();
     const auto &[dims, keys, groups, batches] = *reinterpret_cast<const halide_dimension_t(*)[4]>(tensor->dim);
-    const std::uint8_t *line =
-        tensor->host +
-        bytes * ((element - dims.min) + std::int64_t{row - keys.min} * keys.stride +
-                 std::int64_t{group - groups.min} * groups.stride + std::int64_t{batch - batches.min} * batches.stride);
-    for (std::int32_t i = 0; i < rows; ++i, line += bytes * keys.stride) {
-        const std::uint8_t *const end = line + bytes * elements;
-        far ? read_lines<2>(line, end) : read_lines<3>(line, end);
+    (void)dims;  // starts at 0
+    const std::uint8_t *first = tensor->host + bytes * (std::int64_t{row - keys.min} * keys.stride +
+                                                        std::int64_t{group - groups.min} * groups.stride +
+                                                        std::int64_t{batch - batches.min} * batches.stride);
+    for (std::int32_t i = 0; i < rows; ++i, first += bytes * keys.stride) {
+        for (std::int64_t line = 0; line < bytes * elements; line += cache_line) {
+            __builtin_prefetch(first + line, 0, 2);
+        }
     }
     return 0.0F;
 }

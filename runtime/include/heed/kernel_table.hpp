@@ -138,6 +138,11 @@ struct kernel_description {
     int most_queries = 0;  ///< calls with more of them have a better kernel further down the list; 0: any number
 };
 
+/// Whether no kernel further down the list serves so many queries better.
+constexpr bool suits(const kernel_description &kernel, std::int64_t q_len) noexcept {
+    return kernel.most_queries == 0 || q_len <= kernel.most_queries;
+}
+
 /// One declared variant with its kernels in the order in which a call looks for one that suits it: the best instruction
 /// set first, then the schedules for few queries.
 struct variant_description {
