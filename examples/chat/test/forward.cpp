@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cache_types.hpp"
 #include "language_model.hpp"
 
 int main(int argc, char **argv) {
