@@ -9,12 +9,18 @@
 namespace heed {
 
 /// Storage type of a tensor's elements.
-enum class data_type : std::uint8_t { f32, i32, f16, bf16 };
+enum class data_type : std::uint8_t { f32, i32, f16, bf16, i8 };
 
-constexpr int bytes_of(data_type type) noexcept { return type == data_type::f16 || type == data_type::bf16 ? 2 : 4; }
+constexpr int bytes_of(data_type type) noexcept {
+    return type == data_type::i8 ? 1 : type == data_type::f16 || type == data_type::bf16 ? 2 : 4;
+}
 
 constexpr const char *name_of(data_type type) noexcept {
-    return type == data_type::f32 ? "f32" : type == data_type::i32 ? "i32" : type == data_type::f16 ? "f16" : "bf16";
+    return type == data_type::f32    ? "f32"
+           : type == data_type::i32  ? "i32"
+           : type == data_type::f16  ? "f16"
+           : type == data_type::bf16 ? "bf16"
+                                     : "i8";
 }
 
 /// The storage types of a kernel's tensors.
