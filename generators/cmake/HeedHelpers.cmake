@@ -4,10 +4,12 @@
 #     VARIANTS_HEADER <header>      a C++20 header that declares variants
 #     NAMESPACE <namespace>         where it declares them
 #     VARIANTS <name>...            which of them to compile
-#     [PASSES <pass>...]            forward (default); weights: the attention matrix itself, see heed/call.hpp
-#     [SCHEDULES <schedule>...]     of forward: decode (few queries) and prefill (many); default: both, picked per call
+#     [PASSES <pass>...]            forward (default); weights: the attention matrix itself, see heed/call.hpp; cached:
+#                                   with a cache of keys and values, see heed/cached_call.hpp
+#     [SCHEDULES <schedule>...]     of forward and cached: decode (few queries) and prefill (many); default: both, picked
+#                                   per call
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
-#                                   each, joined by colons: f32:f16:f16:f32
+#                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
 #     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
 #     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
 #
@@ -36,7 +38,7 @@ function(heed_add_kernels target)
     if(TARGET ${target})
         message(FATAL_ERROR "${context}: there is a target of this name already.")
     endif()
-    _heed_check_values("${context}" PASSES "${ARG_PASSES}" forward weights)
+    _heed_check_values("${context}" PASSES "${ARG_PASSES}" forward weights cached)
     if(NOT DEFINED ARG_PASSES)
         set(ARG_PASSES forward)
     endif()
@@ -48,9 +50,12 @@ function(heed_add_kernels target)
         set(ARG_DTYPES f32)
     endif()
     foreach(dtype IN LISTS ARG_DTYPES)
-        if(NOT dtype MATCHES "^(f32|f16|bf16)(:(f32|f16|bf16):(f32|f16|bf16):(f32|f16|bf16))?$")
+        if(NOT dtype MATCHES "^(f32|f16|bf16)(:(f32|f16|bf16|i8):(f32|f16|bf16|i8):(f32|f16|bf16))?$")
             message(FATAL_ERROR "${context}: DTYPES has the unknown value '${dtype}'. Known: f32 f16 bf16, or four of "
-                                "them for query, key, value and output, as in f32:f16:f16:f32.")
+                                "them for query, key, value and output, as in f32:f16:f16:f32; key and value may be i8.")
+        elseif(dtype MATCHES "i8" AND NOT ARG_PASSES STREQUAL "cached")
+            message(FATAL_ERROR "${context}: DTYPES has '${dtype}', and only caches hold i8, with a scale for each row. "
+                                "Fix: ask for PASSES cached alone, and for others in a target of their own.")
         endif()
     endforeach()
     foreach(list IN ITEMS PASSES SCHEDULES DTYPES)
@@ -126,14 +131,19 @@ int main(int argc, char **argv) {
     set(objects)
     set(choices)
     foreach(pass IN LISTS ARG_PASSES)
-        set(schedules prefill)
-        if(pass STREQUAL forward)
-            set(schedules ${ARG_SCHEDULES})
+        set(parts)
+        if(pass STREQUAL weights)
+            set(parts weights/prefill)
+        else()
+            list(TRANSFORM ARG_SCHEDULES PREPEND "${pass}/" OUTPUT_VARIABLE parts)
         endif()
-        foreach(schedule IN LISTS schedules)
+        if(pass STREQUAL cached)
+            list(APPEND parts append/rows)
+        endif()
+        foreach(part IN LISTS parts)
             foreach(dtype IN LISTS ARG_DTYPES)
                 foreach(halide_target IN LISTS ARG_TARGETS)
-                    list(APPEND choices "${pass}/${schedule}/${dtype}/${halide_target}")
+                    list(APPEND choices "${part}/${dtype}/${halide_target}")
                 endforeach()
             endforeach()
         endforeach()

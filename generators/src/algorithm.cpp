@@ -96,8 +96,11 @@ void softmax_attention::compute_scores() {
     const Expr key_offset = key_group * tile.keys_together + key_in_group;
     head_dims = RDom(0, dims_of_part, "head_dims");
     // Values are read in narrow columns, which processors do not foresee: they are asked for while keys are at work.
-    at_step(values_asked_for, {key_group}) = read_ahead(value, key_block * tile.keys + key_group * tile.keys_together,
-                                                        tile.keys_together, variant.value_dim);
+    // Rows in pages are read a tile at a time.
+    at_step(values_asked_for, {key_group}) =
+        types.in_pages ? Expr(0.0f)
+                       : read_ahead(value, key_block * tile.keys + key_group * tile.keys_together, tile.keys_together,
+                                    variant.value_dim);
     at_step(product, {row, key_in_group, key_group}) = at_step(values_asked_for, {key_group});
     if (parts == 1) {
         at_step(product, {row, key_in_group, key_group}) +=
@@ -278,7 +281,8 @@ std::vector<Func> softmax_attention::table_makers() {
         made.bound(which, 0, 2);
         lowest.compute_at(made, block);
         highest.compute_at(made, block);
-        for (int outer = 1; outer < 5; ++outer) made.output_buffer().dim(outer).set_min(0);
+        // A kernel that serves one sequence has a batch of its number alone.
+        for (int outer = 1; outer < 4; ++outer) made.output_buffer().dim(outer).set_min(0);
         makers.push_back(made);
     }
     return makers;
@@ -399,11 +403,11 @@ value_range softmax_attention::reachable_keys(const Expr &block) const {
 }
 
 bool keys_are_plain(const variant_source &variant, const storage_types &types) {
-    return variant.key_stages.empty() && types.key == Halide::Float(32);
+    return variant.key_stages.empty() && types.key == Halide::Float(32) && !types.in_pages;
 }
 
 bool values_are_plain(const variant_source &variant, const storage_types &types) {
-    return variant.value_stages.empty() && types.value == Halide::Float(32);
+    return variant.value_stages.empty() && types.value == Halide::Float(32) && !types.in_pages;
 }
 
 bool reachable_keys_are_bounded_below(const variant_source &variant) {

@@ -67,7 +67,7 @@ void decode_attention::compute_scores() {
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) = 0.0f;
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) +=
         at(query_rows, {element, row, row_tile}) * key_value +
-        Halide::select(row == 0, prefetched(key, first, chunk * shape.keys + key_offset + shape.keys_ahead), 0.0f);
+        Halide::select(row == 0, prefetched(key, place_ahead(first, key_offset)), 0.0f);
     lanes_to_add = RDom(0, shape.lanes, "lanes_to_add");
     at_chunk(product, {key_in_group, row, row_tile, key_group}) = 0.0f;
     at_chunk(product, {key_in_group, row, row_tile, key_group}) +=
@@ -137,7 +137,7 @@ void decode_attention::weigh_values() {
     const Expr weighed = keys_to_weigh.y * shape.values_together + keys_to_weigh.x;
     at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
         term(weighed) +
-        Halide::select(row == 0, prefetched(value, first, chunk * shape.keys + weighed + shape.keys_ahead), 0.0f);
+        Halide::select(row == 0, prefetched(value, place_ahead(first, weighed)), 0.0f);
     const value_range reachable = reachable_keys();
     keys_to_weigh_singly = RDom(0, shape.keys, "keys_to_weigh_singly");
     keys_to_weigh_singly.where(kv_len > 0);
@@ -227,6 +227,11 @@ Expr decode_attention::head_of(const Expr &row_index, const Expr &tile) const {
 
 Expr decode_attention::key_index(const Expr &key_offset) const {
     return Halide::clamp(chunk * shape.keys + key_offset, 0, last_key());
+}
+
+std::vector<Expr> decode_attention::place_ahead(const Expr &index, const Expr &key_offset) const {
+    const Expr kv_pos = chunk * shape.keys + key_offset + shape.keys_ahead;
+    return place_of(index, types.in_pages ? Halide::min(kv_pos, last_key()) : kv_pos);
 }
 
 pair_values decode_attention::values_at(const Expr &key_offset, const Expr &scaled_product) const {

@@ -87,6 +87,8 @@ class decode_attention : public forward_attention {
     Halide::Expr key_index(const Halide::Expr &key_offset) const;
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
+    /// Of the key that is to be asked for while that at `key_offset` is at work.
+    std::vector<Halide::Expr> place_ahead(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     pair_values values_at(const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
     tile_condition classify(const value_range &keys) const;
     Halide::Expr whole_chunk_attends() const;  ///< every pair of every key

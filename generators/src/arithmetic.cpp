@@ -46,7 +46,7 @@ Expr exp_of_nonpositive(const Expr &x) {
 Expr to_float(const Expr &stored, bool has_f16c) {
     if (stored.type() == Halide::Float(32)) return stored;
     const bool is_f16 = stored.type() == Halide::Float(16);
-    if (is_f16 && has_f16c) return Halide::cast<float>(stored);
+    if (stored.type().is_int() || (is_f16 && has_f16c)) return Halide::cast<float>(stored);
     const Expr bits = Halide::cast<uint32_t>(Halide::reinterpret<uint16_t>(stored));
     if (!is_f16) return Halide::reinterpret<float>(bits << 16);
     // The exponent's bias grows from 15 to 127 by a multiplication, which makes subnormal numbers right, too.

@@ -14,7 +14,7 @@ namespace heed::generators {
 Halide::Expr exp_of_nonpositive(const Halide::Expr &x);
 
 /// An element as it lies in memory, as a float. `has_f16c`: the target converts f16 by instructions of its own. NaN
-/// stays NaN, which Halide's conversions do not promise.
+/// stays NaN, which Halide's conversions do not promise. Of i8 the whole number.
 Halide::Expr to_float(const Halide::Expr &stored, bool has_f16c);
 
 /// A float as it is stored, rounded to nearest, ties to even.

@@ -116,11 +116,11 @@ Expr attention_algorithm::read_ahead(const Halide::ImageParam &rows_of, const Ex
 }
 
 // Halide's own directive asks for one line in four; this is what it is made of.
-Expr attention_algorithm::prefetched(const Halide::ImageParam &tensor, const Expr &element, const Expr &row) const {
-    const Expr place[] = {element, row, group, batch};
+Expr attention_algorithm::prefetched(const Halide::ImageParam &tensor, const std::vector<Expr> &place) const {
     Expr offset = Halide::cast<int64_t>(0);
-    for (int i = 0; i < 4; ++i) {
-        offset += Halide::cast<int64_t>(place[i] - tensor.dim(i).min()) * Halide::cast<int64_t>(tensor.dim(i).stride());
+    for (int i = 0; i < tensor.dimensions(); ++i) {
+        offset += Halide::cast<int64_t>(place[static_cast<std::size_t>(i)] - tensor.dim(i).min()) *
+                  Halide::cast<int64_t>(tensor.dim(i).stride());
     }
     const Expr first = Halide::Internal::Variable::make(Halide::Handle(), tensor.name(), tensor.parameter());
     return Halide::cast<float>(Halide::Internal::Call::make(tensor.type(), Halide::Internal::Call::prefetch,
@@ -138,10 +138,17 @@ forward_attention::forward_attention(const variant_source &source, const storage
       query(types.query, 5, "query"),
       key(types.key, 4, "key"),
       value(types.value, 4, "value"),
-      output(types.output, 5, "output") {}
+      output(types.output, 5, "output") {
+    if (types.key == Halide::Int(8)) key_scale = Halide::ImageParam(Halide::Float(32), 3, "key_scale");
+    if (types.value == Halide::Int(8)) value_scale = Halide::ImageParam(Halide::Float(32), 3, "value_scale");
+    if (types.in_pages) pages = Halide::ImageParam(Halide::Int(32), 1, "pages");
+}
 
 std::vector<Halide::Argument> forward_attention::arguments(const std::vector<Halide::ImageParam> &tables) const {
     std::vector<Halide::Argument> all{query, key, value};
+    for (const Halide::ImageParam &of_cache : {key_scale, value_scale, pages}) {
+        if (of_cache.defined()) all.push_back(of_cache);
+    }
     for (const Halide::Argument &input : input_arguments()) all.push_back(input);
     for (const Halide::ImageParam &table : tables) all.push_back(table);
     all.push_back(q_len);
@@ -149,12 +156,27 @@ std::vector<Halide::Argument> forward_attention::arguments(const std::vector<Hal
     return all;
 }
 
+// Positions are not negative, which makes a division without a sign the faster one. The runtime has checked the pages.
+std::vector<Expr> forward_attention::place_of(const Expr &index, const Expr &kv_pos) const {
+    if (!types.in_pages) return {index, kv_pos, group, batch};
+    const Expr unsigned_pos = Halide::cast<uint32_t>(kv_pos), size = Halide::cast<uint32_t>(key.dim(1).extent());
+    const Expr block = Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos / size), 0,
+                                                      pages.dim(0).extent() - 1);
+    const Expr token = Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos % size), 0,
+                                                      key.dim(1).extent() - 1);
+    return {index, token, group, Halide::unsafe_promise_clamped(pages(block), 0, key.dim(3).extent() - 1)};
+}
+
 Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
-    return to_float(key(index, kv_pos, group, batch), types.has_f16c);
+    const std::vector<Expr> place = place_of(index, kv_pos);
+    const Expr element = to_float(key(place), types.has_f16c);
+    return key_scale.defined() ? element * key_scale(place[1], place[2], place[3]) : element;
 }
 
 Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
-    return to_float(value(index, kv_pos, group, batch), types.has_f16c);
+    const std::vector<Expr> place = place_of(index, kv_pos);
+    const Expr element = to_float(value(place), types.has_f16c);
+    return value_scale.defined() ? element * value_scale(place[1], place[2], place[3]) : element;
 }
 
 Expr forward_attention::modified_key(const Expr &kv_pos, const number_of_row &of_row) {
@@ -173,6 +195,19 @@ void forward_attention::pin_layouts() {
     query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
     key.dim(0).set_bounds(0, variant.head_dim).set_stride(1);
     value.dim(0).set_bounds(0, variant.value_dim).set_stride(1);
+    for (Halide::ImageParam scale : {key_scale, value_scale}) {
+        if (scale.defined()) scale.dim(0).set_stride(Expr());
+    }
+    if (types.in_pages) {
+        for (const int outer : {1, 3}) {
+            value.dim(outer).set_bounds(0, key.dim(outer).extent());
+            key.dim(outer).set_min(0);
+            for (Halide::ImageParam scale : {key_scale, value_scale}) {
+                if (scale.defined()) scale.dim(outer - 1).set_bounds(0, key.dim(outer).extent());
+            }
+        }
+        pages.dim(0).set_min(0).set_stride(1);
+    }
     output.output_buffer().dim(0).set_bounds(0, variant.value_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
     log_sum_exp.output_buffer().dim(0).set_bounds(0, heads_in_group()).set_stride(Expr());
     for (int outer = 1; outer < 4; ++outer) {

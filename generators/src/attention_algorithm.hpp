@@ -62,8 +62,7 @@ class attention_algorithm {
                             int elements) const;
 
     /// 0, once the processor has been asked for the line of this element, into its first cache.
-    Halide::Expr prefetched(const Halide::ImageParam &tensor, const Halide::Expr &element,
-                            const Halide::Expr &row) const;
+    Halide::Expr prefetched(const Halide::ImageParam &tensor, const std::vector<Halide::Expr> &place) const;
 
     /// Inputs.
     std::vector<Halide::Argument> input_arguments() const;
@@ -82,6 +81,8 @@ class forward_attention : public attention_algorithm {
 
     // Innermost dimension first. The query heads are split into (head in group, group).
     Halide::ImageParam query, key, value;
+    Halide::ImageParam key_scale, value_scale;  ///< (token, group, page): for elements of type i8
+    Halide::ImageParam pages;                   ///< page of each page_size keys, for a cache
     Halide::Func output;                      ///< (column, head in group, position, group, batch)
     Halide::Func log_sum_exp{"log_sum_exp"};  ///< (head in group, position, group, batch)
 
@@ -95,6 +96,9 @@ class forward_attention : public attention_algorithm {
     /// Elements as they lie in memory.
     Halide::Expr stored_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
     Halide::Expr stored_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+
+    /// The indices of element `index` of a key or value in its tensor.
+    std::vector<Halide::Expr> place_of(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
 
     /// Element `dim` as it takes part; a number `mean` of the row is `of_row(mean)`.
     Halide::Expr modified_key(const Halide::Expr &kv_pos, const number_of_row &of_row);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "algorithm_weights.hpp"
+#include "schedule_cpu_append.hpp"
 #include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
@@ -43,7 +44,7 @@ std::string cpp_type(const Halide::Type &type) { return type.is_float() ? "float
 
 const std::map<std::string, Halide::Type> &types_by_name() {
     static const std::map<std::string, Halide::Type> types{
-        {"f32", Halide::Float(32)}, {"f16", Halide::Float(16)}, {"bf16", Halide::BFloat(16)}};
+        {"f32", Halide::Float(32)}, {"f16", Halide::Float(16)}, {"bf16", Halide::BFloat(16)}, {"i8", Halide::Int(8)}};
     return types;
 }
 
@@ -122,6 +123,29 @@ kernel_facts facts_of_weights(const variant_source &variant, const kernel_plan &
     return {tile.rows, tile.keys, tile.heads_per_tile, 0, {}};
 }
 
+kernel_pipelines make_append(const variant_source &variant, const kernel_plan &plan) {
+    append_to_cache append(variant, plan.types);
+    schedule_cpu_append(append, prefill_tiles_for(variant, plan.isa, plan.types).registers.lanes);
+    return {{append.results(), append.arguments()}, {}};
+}
+
+kernel_facts facts_of_append(const variant_source &, const kernel_plan &) { return {1, 1, 1, 0, {}}; }
+
+/// Keys and values in a cache have been changed as they were stored.
+variant_source with_stored_rows(const variant_source &variant) {
+    variant_source stored = variant;
+    stored.key_stages.clear();
+    stored.value_stages.clear();
+    return stored;
+}
+
+template <auto Make>
+auto from_cache(const variant_source &variant, const kernel_plan &plan) {
+    kernel_plan in_pages = plan;
+    in_pages.types.in_pages = true;
+    return Make(with_stored_rows(variant), in_pages);
+}
+
 /// How a pass is computed, and for what.
 struct schedule_entry {
     const char *pass, *schedule;
@@ -132,7 +156,10 @@ struct schedule_entry {
 /// In the order in which a call looks for a kernel that suits its sizes.
 constexpr schedule_entry schedules[] = {{"forward", "decode", make_decode, facts_of_decode},
                                         {"forward", "prefill", make_prefill, facts_of_prefill},
-                                        {"weights", "prefill", make_weights, facts_of_weights}};
+                                        {"weights", "prefill", make_weights, facts_of_weights},
+                                        {"append", "rows", make_append, facts_of_append},
+                                        {"cached", "decode", from_cache<make_decode>, from_cache<facts_of_decode>},
+                                        {"cached", "prefill", from_cache<make_prefill>, from_cache<facts_of_prefill>}};
 
 const schedule_entry &find_schedule(const std::string &pass, const std::string &schedule) {
     for (const schedule_entry &entry : schedules) {

@@ -18,6 +18,9 @@ struct storage_types {
     Halide::Type query = Halide::Float(32), key = Halide::Float(32), value = Halide::Float(32),
                  output = Halide::Float(32);
     bool has_f16c = false;  ///< the target converts f16 by instructions of its own
+    /// Keys and values lie in the pages of a cache, (dim, token, group, page), and elements of type i8 are multiples of
+    /// a scale per token and group.
+    bool in_pages = false;
 };
 
 /// An argument for an `input<"name">`: a table, or a number if its rank is 0.

@@ -7,6 +7,7 @@
 #include <heed/untyped_call.hpp>
 
 #include "argument_check.hpp"
+#include "as_status.hpp"
 #include "call_context.hpp"
 #include "kernel_call.hpp"
 #include "thread_pool.hpp"
@@ -81,27 +82,7 @@ void run(const call_arguments &arguments) {
 }
 
 status try_run(const call_arguments &arguments) noexcept {
-    const auto report = [](status_code code, const error &failure) noexcept {
-        try {
-            return status(code, failure.what());
-        } catch (...) {
-            return status(code, {});
-        }
-    };
-    try {
-        run(arguments);
-        return {};
-    } catch (const invalid_argument_error &failure) {
-        return report(status_code::invalid_argument, failure);
-    } catch (const unsupported_error &failure) {
-        return report(status_code::unsupported, failure);
-    } catch (const kernel_error &failure) {
-        return report(status_code::kernel_failed, failure);
-    } catch (const error &failure) {
-        return report(status_code::out_of_memory, failure);
-    } catch (...) {
-        return status(status_code::out_of_memory, {});
-    }
+    return detail::as_status([&] { run(arguments); });
 }
 
 }  // namespace heed

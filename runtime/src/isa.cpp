@@ -84,10 +84,11 @@ struct kernel_filter {
         return last;
     }
 
-    /// Weights do not depend on values.
+    /// Weights do not depend on values, and what is stored in a cache on no output.
     bool serves(const kernel_description &kernel) const noexcept {
-        return kernel.types == *types || (is(pass, "weights") && kernel.types.query == types->query &&
-                                          kernel.types.key == types->key && kernel.types.output == types->output);
+        return kernel.types.query == types->query && kernel.types.key == types->key &&
+               (is(pass, "weights") || kernel.types.value == types->value) &&
+               (is(pass, "append") || kernel.types.output == types->output);
     }
 
     bool holds_any() const noexcept {
@@ -136,7 +137,9 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         kernels.types = nullptr;
         if (variant.kernel_count > 0 && !kernels.holds_any()) {
             throw unsupported_error(detail::text(variant.name, ": the library has no kernel for the pass \"", pass,
-                                                 "\". Fix: add it to PASSES of heed_add_kernels."));
+                                                 "\". Fix: add ",
+                                                 is(pass, "append") ? "cached, which it is a part of," : "it",
+                                                 " to PASSES of heed_add_kernels."));
         }
     }
     const char *origin = "option 'isa' of the call";

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
 
 #include "call_context.hpp"
 #include "text.hpp"
+#include "view_memory.hpp"
 
 extern "C" {
 int heed_add_learned_positions(void *context, halide_buffer_t *tokens, halide_buffer_t *table, std::int32_t first,
@@ -43,29 +43,6 @@ struct rows {
     rows &operator=(const rows &) = delete;
 };
 
-/// False if two elements may lie at the same place: every dimension must step over all that the smaller steps reach.
-bool elements_are_distinct(const view<float, 3> &output) {
-    struct dimension {
-        std::int64_t stride, extent;
-    };
-    dimension sorted[3];
-    for (int i = 0; i < 3; ++i) {
-        sorted[i] = {output.extents()[i] > 1 ? std::abs(output.strides()[i]) : 0, output.extents()[i]};
-    }
-    std::sort(std::begin(sorted), std::end(sorted),
-              [](const dimension &a, const dimension &b) { return a.stride < b.stride; });
-    std::int64_t reach = 0;
-    for (const dimension &each : sorted) {
-        if (each.extent > 1) {
-            if (each.stride <= reach) {
-                return false;
-            }
-            reach += (each.extent - 1) * each.stride;
-        }
-    }
-    return true;
-}
-
 void check_tokens(const char *function, const view<const float, 3> &tokens, const view<float, 3> &output) {
     const auto refuse = [function](const auto &...pieces) {
         throw invalid_argument_error(text(function, ": ", pieces...));
@@ -85,7 +62,7 @@ void check_tokens(const char *function, const view<const float, 3> &tokens, cons
         refuse("the elements of a token must lie side by side, but the strides of dim are ", tokens.strides()[2],
                " in tokens and ", output.strides()[2], " in output. Fix: copy the tensor into a contiguous one");
     }
-    if (!elements_are_distinct(output)) {
+    if (!detail::elements_are_distinct(output)) {
         refuse(
             "output has elements that may share memory, but each is written on its own. Fix: give output memory for "
             "every element");

@@ -17,6 +17,11 @@
 // The innermost stride of query, key, value and output is 1; every other stride is free, and inputs have free strides
 // throughout. Views that are read may overlap each other and repeat elements; output and log_sum_exp may not.
 //
+// With a cache, for kernels of the pass "cached"; shapes and meaning stand in heed/cached_call.hpp:
+//
+//     models::local_capped.append(key, value, cache, sequences, {.sinks = sinks});            // stores new tokens
+//     models::local_capped.cached(query, cache, sequences, output, {.sinks = sinks});         // attends to all of them
+//
 // The exact text of a generated header, for heed_add_kernels(my_kernels VARIANTS_HEADER my_variants.hpp NAMESPACE
 // models VARIANTS local_capped mha), where local_capped reads an f32 input of rank 1, an i32 one of rank 2 and an f32
 // number:
@@ -50,8 +55,11 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <type_traits>
+#include <utility>
 
+#include <heed/cached_call.hpp>
 #include <heed/untyped_call.hpp>
 
 namespace heed {
@@ -114,6 +122,23 @@ class tensor_argument {
 using input_argument = tensor_argument<const void *>;
 using output_argument = tensor_argument<void *>;
 
+/// The sequences of a call with a cache: one, or those of a std::vector, std::array or the like, which must outlive the
+/// call.
+class sequence_list {
+  public:
+    constexpr sequence_list(const cached_sequence &only) noexcept : first_(&only), count_(1) {}
+    template <typename Container, typename = decltype(std::declval<const Container &>().data())>
+    constexpr sequence_list(const Container &all) noexcept
+        : first_(all.data()), count_(static_cast<std::int64_t>(all.size())) {}
+
+    constexpr const cached_sequence *data() const noexcept { return first_; }
+    constexpr std::int64_t size() const noexcept { return count_; }
+
+  private:
+    const cached_sequence *first_;
+    std::int64_t count_;
+};
+
 /// The inputs of a variant in the order of the kernel table.
 template <typename... Argument>
 constexpr std::array<tensor, sizeof...(Argument)> list_inputs(const Argument &...arguments) noexcept {
@@ -144,6 +169,38 @@ constexpr call_arguments weights_arguments(const variant_description &variant, c
                                            const call_options &options) noexcept {
     call_arguments arguments = typed_arguments(variant, query, key, {}, weights, options);
     arguments.pass = "weights";
+    return arguments;
+}
+
+constexpr cached_arguments in_cache(const variant_description &variant, const cache_tensors &cache,
+                                    const sequence_list &sequences, const call_options &options) noexcept {
+    cached_arguments arguments;
+    arguments.variant = &variant;
+    arguments.cache = cache;
+    arguments.sequences = sequences.data();
+    arguments.sequence_count = sequences.size();
+    arguments.threads = options.threads;
+    arguments.isa = options.isa;
+    arguments.schedule = options.schedule;
+    return arguments;
+}
+
+constexpr cached_arguments append_arguments(const variant_description &variant, const input_argument &key,
+                                            const input_argument &value, const cache_tensors &cache,
+                                            const sequence_list &sequences, const call_options &options) noexcept {
+    cached_arguments arguments = in_cache(variant, cache, sequences, options);
+    arguments.key = key.untyped();
+    arguments.value = value.untyped();
+    return arguments;
+}
+
+constexpr cached_arguments attend_arguments(const variant_description &variant, const input_argument &query,
+                                            const cache_tensors &cache, const sequence_list &sequences,
+                                            const output_argument &output, const call_options &options) noexcept {
+    cached_arguments arguments = in_cache(variant, cache, sequences, options);
+    arguments.query = query.untyped();
+    arguments.output = output.untyped();
+    arguments.log_sum_exp = as_tensor(options.log_sum_exp);
     return arguments;
 }
 
@@ -181,11 +238,39 @@ class attention_kernel {
         return with_inputs(detail::weights_arguments(*variant_, query, key, weights, options), inputs, heed::try_run);
     }
 
+    /// Stores the new tokens of all sequences, with the variant's changes of keys and values, in a cache.
+    void append(const input_argument &key, const input_argument &value, const cache_tensors &cache,
+                const sequence_list &sequences, const Inputs &inputs, const call_options &options = {}) const {
+        with_inputs(detail::append_arguments(*variant_, key, value, cache, sequences, options), inputs, heed::append);
+    }
+
+    /// The same without exceptions.
+    status try_append(const input_argument &key, const input_argument &value, const cache_tensors &cache,
+                      const sequence_list &sequences, const Inputs &inputs,
+                      const call_options &options = {}) const noexcept {
+        return with_inputs(detail::append_arguments(*variant_, key, value, cache, sequences, options), inputs,
+                           heed::try_append);
+    }
+
+    /// Computes `output` of the new tokens of all sequences, which attend to what is stored in the cache.
+    void cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+                const output_argument &output, const Inputs &inputs, const call_options &options = {}) const {
+        with_inputs(detail::attend_arguments(*variant_, query, cache, sequences, output, options), inputs, heed::run);
+    }
+
+    /// The same without exceptions.
+    status try_cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+                      const output_argument &output, const Inputs &inputs,
+                      const call_options &options = {}) const noexcept {
+        return with_inputs(detail::attend_arguments(*variant_, query, cache, sequences, output, options), inputs,
+                           heed::try_run);
+    }
+
     constexpr const variant_description &description() const noexcept { return *variant_; }
 
   private:
-    template <typename Result>
-    static Result with_inputs(call_arguments arguments, const Inputs &inputs, Result (*call)(const call_arguments &)) {
+    template <typename Arguments, typename Result>
+    static Result with_inputs(Arguments arguments, const Inputs &inputs, Result (*call)(const Arguments &)) {
         const auto list = inputs.heed_inputs();
         arguments.inputs = list.data();
         arguments.input_count = static_cast<int>(list.size());
@@ -223,6 +308,30 @@ class attention_kernel<void> {
     status try_weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                        const call_options &options = {}) const noexcept {
         return heed::try_run(detail::weights_arguments(*variant_, query, key, weights, options));
+    }
+
+    /// Stores the new tokens of all sequences, with the variant's changes of keys and values, in a cache.
+    void append(const input_argument &key, const input_argument &value, const cache_tensors &cache,
+                const sequence_list &sequences, const call_options &options = {}) const {
+        heed::append(detail::append_arguments(*variant_, key, value, cache, sequences, options));
+    }
+
+    /// The same without exceptions.
+    status try_append(const input_argument &key, const input_argument &value, const cache_tensors &cache,
+                      const sequence_list &sequences, const call_options &options = {}) const noexcept {
+        return heed::try_append(detail::append_arguments(*variant_, key, value, cache, sequences, options));
+    }
+
+    /// Computes `output` of the new tokens of all sequences, which attend to what is stored in the cache.
+    void cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+                const output_argument &output, const call_options &options = {}) const {
+        run(detail::attend_arguments(*variant_, query, cache, sequences, output, options));
+    }
+
+    /// The same without exceptions.
+    status try_cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+                      const output_argument &output, const call_options &options = {}) const noexcept {
+        return heed::try_run(detail::attend_arguments(*variant_, query, cache, sequences, output, options));
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }

@@ -34,13 +34,20 @@ class kernel_error : public error {
     using error::error;
 };
 
-/// No memory for the scratch space of a call. The output may be partly written.
+/// No memory for the scratch space of a call, whose output may then be partly written, or for a cache.
 class out_of_memory_error : public error {
   public:
     using error::error;
 };
 
-enum class status_code { ok, invalid_argument, unsupported, kernel_failed, out_of_memory };
+/// The cache has too few free pages for the tokens that a sequence was to get: see heed/key_value_cache.hpp. Nothing
+/// has changed.
+class cache_full_error : public error {
+  public:
+    using error::error;
+};
+
+enum class status_code { ok, invalid_argument, unsupported, kernel_failed, out_of_memory, cache_full };
 
 /// What became of a call that does not throw.
 class [[nodiscard]] status {

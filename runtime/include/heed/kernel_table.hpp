@@ -9,12 +9,18 @@
 namespace heed {
 
 /// Storage type of a tensor's elements.
-enum class data_type : std::uint8_t { f32, i32, f16, bf16 };
+enum class data_type : std::uint8_t { f32, i32, f16, bf16, i8 };
 
-constexpr int bytes_of(data_type type) noexcept { return type == data_type::f16 || type == data_type::bf16 ? 2 : 4; }
+constexpr int bytes_of(data_type type) noexcept {
+    return type == data_type::i8 ? 1 : type == data_type::f16 || type == data_type::bf16 ? 2 : 4;
+}
 
 constexpr const char *name_of(data_type type) noexcept {
-    return type == data_type::f32 ? "f32" : type == data_type::i32 ? "i32" : type == data_type::f16 ? "f16" : "bf16";
+    return type == data_type::f32   ? "f32"
+           : type == data_type::i32 ? "i32"
+           : type == data_type::f16 ? "f16"
+           : type == data_type::i8  ? "i8"
+                                    : "bf16";
 }
 
 /// The storage types of a kernel's tensors.
@@ -120,12 +126,17 @@ struct tile_table_description {
 /// query heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and
 /// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
 /// A kernel of the pass "weights" takes no value, and its output is (key, head in group, row, group, batch).
+/// One of the pass "cached" serves one sequence of a call, whose number is the only index of the batch dimensions; key
+/// and value are those of a cache, (dim, token, group, page), and after them it takes the scales (token, group, page) of
+/// key and of value, where these hold i8, and the pages of the sequence (block). One of the pass "append" stores tokens
+/// of one sequence in one page: it takes user context, key and value (dim, token, group, batch), inputs, q_len, kv_len,
+/// and writes the cache's key and value, then their scales, with indices like these.
 /// Tables stand between inputs and q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len,
 /// tables.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
-    const char *pass;      ///< "forward", or "weights": see call.hpp
-    const char *schedule;  ///< "decode", for few queries, or "prefill"
+    const char *pass;      ///< "forward", or "weights": see call.hpp; "append", "cached": see cached_call.hpp
+    const char *schedule;  ///< "decode", for few queries, or "prefill"; of append "rows"
     const char *isa;       ///< "avx512", "avx2" or "x86_64"; see isa.hpp
     tensor_types types;
     int query_tile;  ///< rows (of all heads of a group together) and keys of one tile

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Calls on cached keys and values, without types: what generating text does. A cache is memory in pages of some number
+// of tokens; a sequence lists the pages that hold its tokens, in order. A contiguous cache is one page per sequence, a
+// ring buffer is a list whose pages are used again (see heed/key_value_cache.hpp, which keeps such lists).
+//
+// A call takes any number of sequences, each with its own number of new tokens and its own length: rows of prompts and
+// of single tokens stand one behind another in the same tensors, without padding:
+//
+//     query        (1, heads, tokens, head_dim)     output       (1, heads, tokens, value_dim)
+//     key          (1, groups, tokens, head_dim)    log_sum_exp  (1, heads, tokens)
+//     value        (1, groups, tokens, value_dim)
+//
+// `append` stores the keys and values of the new tokens as they take part, which is after the variant's changes of keys
+// and values (rotary positions, for one): they are made once, not in every call. `run` attends to what is stored. Both
+// come from the pass "cached" of heed_add_kernels. `batch` in a declaration is the number of the sequence in the call.
+#pragma once
+
+#include <cstdint>
+
+#include <heed/untyped_call.hpp>
+
+namespace heed {
+
+/// Keys and values in pages, in any order. Strides are free but for the last dimension; unused tokens may hold anything.
+struct cache_tensors {
+    output_tensor key = {};          ///< (pages, groups, page_size, head_dim)
+    output_tensor value = {};        ///< (pages, groups, page_size, value_dim)
+    output_tensor key_scale = {};    ///< (pages, groups, page_size), f32: elements of type i8 are multiples of it
+    output_tensor value_scale = {};  ///< the same for values; neither is given for other types
+};
+
+/// A sequence of a call.
+struct cached_sequence {
+    std::int64_t new_tokens = 0;          ///< its rows in the tensors of the call
+    std::int64_t length = 0;              ///< its tokens in the cache, the new ones included
+    const std::int32_t *pages = nullptr;  ///< number i: the page of tokens [i * page_size, (i + 1) * page_size)
+                                          ///< or, where the mask hides all of them, -1
+};
+
+/// Everything that a call takes; `key` and `value` are for append, `query`, `output`, `log_sum_exp` for run.
+struct cached_arguments {
+    const variant_description *variant = nullptr;
+    tensor query = {};
+    tensor key = {};
+    tensor value = {};
+    output_tensor output = {};
+    output_tensor log_sum_exp = {};  ///< optional
+    cache_tensors cache = {};
+    const cached_sequence *sequences = nullptr;
+    std::int64_t sequence_count = 0;
+    const tensor *inputs = nullptr;  ///< in the order of variant->inputs
+    int input_count = 0;
+    int threads = 0;                 ///< 0: see heed/threads.hpp
+    const char *isa = nullptr;       ///< null: see heed/isa.hpp
+    const char *schedule = nullptr;  ///< null: by the number of new tokens of each sequence
+};
+
+/// Stores the new tokens of each sequence, which are its last `new_tokens`. Throws a heed::error.
+void append(const cached_arguments &arguments);
+
+/// Attention of the new tokens of each sequence to its tokens in the cache. Throws a heed::error.
+void run(const cached_arguments &arguments);
+
+/// The same without exceptions.
+status try_append(const cached_arguments &arguments) noexcept;
+status try_run(const cached_arguments &arguments) noexcept;
+
+}  // namespace heed

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+//
+// The single checks of arguments that calls are made of.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "tensor_shape.hpp"
+#include "text.hpp"
+
+namespace heed::detail {
+
+inline constexpr std::int64_t largest_extent = INT32_MAX;
+/// What decides the type of a tensor's elements.
+enum class typed_by : std::uint8_t { the_kernel, the_declaration };
+
+/// Writes messages: the name of the variant, then what is wrong.
+class checker {
+  public:
+    checker(const variant_description &variant, const char *pass) : variant_(variant), pass_(pass) {}
+
+    template <typename... Piece>
+    [[noreturn]] void refuse(const Piece &...pieces) const {
+        throw invalid_argument_error(text(variant_.name, ": ", pieces...));
+    }
+
+    /// Rank, type, sizes and pointer that every tensor must have. `shape` names the dimensions.
+    void tensor_is_sound(std::string_view name, const tensor &argument, data_type type, int rank,
+                         std::string_view shape, typed_by decided_by) const {
+        if (!argument.given()) {
+            refuse(name, " is missing, it must be ", shape);
+        }
+        if (argument.rank != rank) {
+            refuse(name, " has rank ", argument.rank, ", it must be ", shape);
+        }
+        if (argument.type != type) {
+            refuse(name, " holds ", name_of(argument.type), ", the kernel was compiled for ", name_of(type), ". Fix: ",
+                   decided_by == typed_by::the_declaration
+                       ? text("pass ", name_of(type))
+                       : text("pass query, key, value and output of types that the library has, ", types_text(),
+                              ", or add others to DTYPES of heed_add_kernels"));
+        }
+        if (rank > 0 && argument.extents == nullptr) {
+            refuse(name, " has no extents, it must be ", shape);
+        }
+        bool empty = false;
+        offset_range range;
+        for (int i = 0; i < rank; ++i) {
+            const axis axis{extent_of(argument, i), stride_of(argument, i)};
+            if (axis.extent < 0) {
+                refuse(name, " has extent ", axis.extent, " in dimension ", i,
+                       ", extents are not negative: ", extents_text(argument));
+            }
+            if (axis.extent > largest_extent) {
+                refuse(name, " has extent ", axis.extent, " in dimension ", i, ", the largest possible is ",
+                       largest_extent, ": ", extents_text(argument));
+            }
+            empty = empty || axis.extent == 0;
+            extend(range, {std::max<std::int64_t>(axis.extent, 1), axis.stride});
+        }
+        if (empty) {
+            return;
+        }
+        if (argument.data == nullptr) {
+            refuse(name, " is a null pointer but has elements: ", extents_text(argument));
+        }
+        const int element_bytes = bytes_of(type);
+        if (reinterpret_cast<std::uintptr_t>(argument.data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
+            refuse(name, " starts at an address that is not a multiple of ", element_bytes, ", the size of an ",
+                   name_of(type), " element");
+        }
+        if (range.too_large) {
+            refuse(name, " spans more memory than an address can reach: extents ", extents_text(argument), ", strides ",
+                   strides_text(argument));
+        }
+    }
+
+    void input_is_sound(const input_description &input, const tensor &argument) const {
+        const std::string shape = input.rank == 0 ? text("a single number, ", name_of(input.type))
+                                                  : text("a tensor of rank ", input.rank, ", ", name_of(input.type));
+        tensor_is_sound(text("input '", input.name, "'"), argument, input.type, input.rank, shape,
+                        typed_by::the_declaration);
+    }
+
+    void heads_are(std::string_view name, const tensor &argument, std::string_view key, std::int64_t expected) const {
+        const std::int64_t heads = extent_of(argument, 1);
+        if (heads != expected) {
+            refuse(name, " has ", heads, " heads, the kernel was compiled for ", key, " = ", expected,
+                   ". Heads are dimension 1 of the extents, ", extents_text(argument));
+        }
+    }
+
+    void last_extent_is(std::string_view name, const tensor &argument, std::string_view key,
+                        std::int64_t expected) const {
+        const std::int64_t extent = extent_of(argument, 3);
+        if (extent != expected) {
+            refuse(name, " has ", key, " ", extent, ", the kernel was compiled for ", key, " = ", expected, ". ", key,
+                   " is the last of the extents, ", extents_text(argument));
+        }
+    }
+
+    void extent_agrees(std::string_view name, const tensor &argument, std::string_view other_name, const tensor &other,
+                       int dimension, std::string_view what) const {
+        const std::int64_t extent = extent_of(argument, dimension), other_extent = extent_of(other, dimension);
+        if (extent != other_extent) {
+            refuse(name, " has ", what, " ", extent, ", ", other_name, " has ", what, " ", other_extent,
+                   ": they must agree. Extents: ", name, " ", extents_text(argument), ", ", other_name, " ",
+                   extents_text(other));
+        }
+    }
+
+    void innermost_is_contiguous(std::string_view name, const tensor &argument, std::string_view what) const {
+        const int last = argument.rank - 1;
+        if (extent_of(argument, last) > 1 && stride_of(argument, last) != 1) {
+            refuse(name, " has stride ", stride_of(argument, last), " in its last dimension (", what,
+                   "), it must be 1: kernels move whole vectors of it. Fix: pass a copy whose last dimension is "
+                   "contiguous");
+        }
+    }
+
+    /// Refuses tensors in which two elements may be the same memory. Sorted by stride, each dimension must step over
+    /// all that the smaller ones reach.
+    void elements_are_distinct(std::string_view name, const tensor &argument) const {
+        axis sorted[4];
+        int count = 0;
+        for (int i = 0; i < argument.rank; ++i) {
+            axis next{extent_of(argument, i), 0};
+            if (next.extent == 0) {
+                return;
+            }
+            if (next.extent > 1) {
+                next.stride = std::abs(stride_of(argument, i));
+                int place = count++;
+                for (; place > 0 && sorted[place - 1].stride > next.stride; --place) {
+                    sorted[place] = sorted[place - 1];
+                }
+                sorted[place] = next;
+            }
+        }
+        std::int64_t reach = 0;
+        for (int i = 0; i < count; ++i) {
+            if (sorted[i].stride <= reach) {
+                refuse(name, " has elements that may share memory: a dimension of extent ", sorted[i].extent,
+                       " has stride ", sorted[i].stride, ", inside the ", reach + 1,
+                       " elements that the smaller strides reach. It is written in parallel, so every element "
+                       "needs a place of its own. Extents ",
+                       extents_text(argument), ", strides ", strides_text(argument));
+            }
+            reach += (sorted[i].extent - 1) * sorted[i].stride;
+        }
+    }
+
+    /// Refuses two tensors that share memory for certain: both start at the same element, or both fill the memory that
+    /// they span without gaps, and the two overlap. Tensors interleaved in one packed buffer pass.
+    void memory_is_separate(std::string_view name, const tensor &written, std::string_view other_name,
+                            const tensor &other) const {
+        if (!has_elements(written) || !has_elements(other)) {
+            return;
+        }
+        const memory_span a = span_of(written), b = span_of(other);
+        if (written.data == other.data ||
+            (a.without_gaps && b.without_gaps && a.first <= b.last && b.first <= a.last)) {
+            refuse(name, " and ", other_name, " overlap: ", name, " would be written while ", other_name,
+                   " is in use. Fix: give ", name, " memory of its own");
+        }
+    }
+
+    void input_covers_its_indices(int number, const tensor &argument, const call_sizes &sizes) const {
+        const input_description &input = variant_.inputs[number];
+        const std::string name = text("input '", input.name, "'");
+        for (int i = 0; i < input.rank; ++i) {
+            const index_range range = variant_.readings.input_index(sizes, number, i);
+            const std::int64_t extent = extent_of(argument, i);
+            // Indices that the declaration does not bound are clamped to the table, which needs an element for that.
+            if (!range.known && extent == 0 && sizes.batch > 0 && sizes.q_len > 0 && sizes.kv_len > 0) {
+                refuse(name, " is empty in dimension ", i, ", but a call with batch = ", sizes.batch,
+                       ", q_len = ", sizes.q_len, ", kv_len = ", sizes.kv_len,
+                       " reads it. Fix: pass a table with elements");
+            }
+            if (!range.known || range.lowest > range.highest) {
+                continue;
+            }
+            if (range.lowest < 0 || range.highest >= extent) {
+                refuse(name, " has extent ", extent, " in dimension ", i, ", a call with batch = ", sizes.batch,
+                       ", q_len = ", sizes.q_len, ", kv_len = ", sizes.kv_len, " reads its elements ", range.lowest,
+                       " to ", range.highest, ". Fix: ",
+                       range.lowest >= 0 ? text("pass at least ", range.highest + 1, " there")
+                       : is_negative_by_alignment(number, i, sizes)
+                           ? text("the last query is at the last key, so the first of more queries than keys are at "
+                                  "negative positions. Declare 'align = top_left' or 'query_start', or index by "
+                                  "'q_row', which counts from 0; or pass at least ",
+                                  sizes.q_len, " keys")
+                           : text("change the index expression in the declaration, indices start at 0"));
+            }
+        }
+    }
+
+    static std::string extents_text(const tensor &argument) {
+        std::string list = "(";
+        for (int i = 0; i < argument.rank; ++i) {
+            append(list, i == 0 ? "" : ", ");
+            append(list, extent_of(argument, i));
+        }
+        return list + ")";
+    }
+
+    static std::string strides_text(const tensor &argument) {
+        std::string list = "(";
+        for (int i = 0; i < argument.rank; ++i) {
+            append(list, i == 0 ? "" : ", ");
+            append(list, stride_of(argument, i));
+        }
+        return list + ")";
+    }
+
+  private:
+    /// Whether it is only because there are fewer keys than queries that an index is negative.
+    bool is_negative_by_alignment(int input, int dimension, const call_sizes &sizes) const {
+        const index_range range =
+            variant_.readings.input_index({sizes.batch, sizes.q_len, sizes.q_len}, input, dimension);
+        return sizes.q_len > sizes.kv_len && range.known && range.lowest >= 0;
+    }
+
+    /// The types of the library's kernels for the pass, each as DTYPES of heed_add_kernels has it: query, key, value
+    /// and output, or one for all.
+    std::string types_text() const {
+        std::string list;
+        for (int i = 0; i < variant_.kernel_count; ++i) {
+            const auto is_like = [&](const kernel_description &other) {
+                return std::string_view(other.pass) == pass_ && other.types == variant_.kernels[i].types;
+            };
+            const bool is_listed = std::any_of(variant_.kernels, variant_.kernels + i, is_like);
+            if (is_listed || !is_like(variant_.kernels[i])) {
+                continue;
+            }
+            const tensor_types &types = variant_.kernels[i].types;
+            append(list, list.empty() ? "" : " or ");
+            append(list, name_of(types.query));
+            if (!(types == tensor_types(types.query))) {
+                append(list, text(":", name_of(types.key), ":", name_of(types.value), ":", name_of(types.output)));
+            }
+        }
+        return list;
+    }
+
+    /// Addresses of the first and last element in memory.
+    struct memory_span {
+        std::uintptr_t first, last;
+        bool without_gaps;
+    };
+
+    static memory_span span_of(const tensor &argument) noexcept {
+        offset_range range;
+        std::int64_t elements = 1;
+        bool countable = true;
+        for (int i = 0; i < argument.rank; ++i) {
+            extend(range, {extent_of(argument, i), stride_of(argument, i)});
+            countable = countable && !__builtin_mul_overflow(elements, extent_of(argument, i), &elements);
+        }
+        const auto start = reinterpret_cast<std::uintptr_t>(argument.data);
+        const auto element_bytes = static_cast<std::uintptr_t>(bytes_of(argument.type));
+        return {start + static_cast<std::uintptr_t>(range.lowest) * element_bytes,
+                start + static_cast<std::uintptr_t>(range.highest) * element_bytes + (element_bytes - 1),
+                countable && elements == range.highest - range.lowest + 1};
+    }
+
+    static bool has_elements(const tensor &argument) noexcept {
+        return argument.given() && std::none_of(argument.extents, argument.extents + argument.rank,
+                                                [](std::int64_t extent) { return extent == 0; });
+    }
+
+    const variant_description &variant_;
+    std::string_view pass_;
+};
+
+inline tensor readable(const output_tensor &output) noexcept {
+    return {output.data, output.type, output.rank, output.extents, output.strides};
+}
+
+inline tensor_shape shape_of(const tensor &argument) noexcept {
+    tensor_shape shape;
+    // Only output and log_sum_exp are written; Halide's buffers do not tell the two kinds apart.
+    shape.data = static_cast<char *>(const_cast<void *>(argument.data));
+    shape.rank = argument.rank;
+    for (int i = 0; i < argument.rank; ++i) {
+        const std::int64_t extent = extent_of(argument, i);
+        shape.axes[i] = {extent, extent > 1 ? stride_of(argument, i) : 0};
+    }
+    return shape;
+}
+
+}  // namespace heed::detail
