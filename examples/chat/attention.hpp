@@ -5,7 +5,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
-#include <heed/kernel_table.hpp>
+#include <heed/key_value_cache.hpp>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,29 +20,23 @@ struct attention_shape {
     std::int64_t heads, groups, head_dim;
 };
 attention_shape compiled_shape();
-/// Tokens at the beginning of a text that every token sees, whatever the window.
-inline constexpr std::int64_t first_tokens = 4;
 
 /// Types of stored keys and values by the names that users give them.
 extern const std::map<std::string, heed::data_type> cache_types;
 
-struct cache_settings {
-    heed::data_type type = heed::data_type::f32;  ///< one of cache_types
-    std::int64_t layers = 0;
-    std::int64_t pages = 0;      ///< for the sequences of one layer together
-    std::int64_t page_size = 0;  ///< tokens
-    std::int64_t window = 0;     ///< the most recent tokens that a token sees, itself included
-};
-
 class cached_attention {
   public:
-    using sequence = int;
+    using sequence = heed::key_value_cache::sequence;
 
-    explicit cached_attention(const cache_settings &settings);
+    /// Each token sees the `window` most recent ones, itself included, and the first of the text.
+    cached_attention(const heed::cache_options &options, std::int64_t window);
 
-    /// A sequence without tokens; its number is given out again after `remove`.
-    sequence add();
-    void remove(sequence sequence);
+    /// Most pages that a sequence has at a time.
+    static std::int64_t pages_needed(std::int64_t prompt, std::int64_t whole_text, std::int64_t page_size,
+                                     std::int64_t window);
+
+    sequence add() { return cache_.add(); }
+    void remove(sequence number) { cache_.remove(number); }
 
     struct growing_sequence {
         cached_attention::sequence sequence;
@@ -53,18 +47,15 @@ class cached_attention {
 
     /// In each layer once for each `extend`. A row of `query_key_value` holds the heads of the query, then those of key
     /// and value.
-    void attend(std::int64_t layer, const matrix &query_key_value, matrix &output);
+    void attend(int layer, const matrix &query_key_value, matrix &output);
 
-    /// Of all keys and values that there is room for.
-    std::int64_t bytes() const;
+    /// Size of all keys and values.
+    std::int64_t bytes() const { return cache_.bytes(); }
 
   private:
-    struct layer_rows {
-        std::vector<float> key, value;
-    };
-    cache_settings settings_;
-    std::vector<std::vector<layer_rows>> sequences_;
-    std::vector<growing_sequence> growing_;
+    heed::key_value_cache cache_;
+    std::int64_t window_;
+    std::vector<heed::cached_sequence> sequences_;  // of the step that `extend` began
 };
 
 }  // namespace chat

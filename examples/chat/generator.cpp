@@ -41,20 +41,25 @@ void check(const language_model &model, const std::vector<token_ids> &prompts, c
 }
 
 /// With pages enough for whichever prompts are being answered at the same time.
-cache_settings cache_for(const language_model &model, const std::vector<token_ids> &prompts,
-                         const generator_settings &settings) {
-    std::vector<std::int64_t> lengths;
-    for (const token_ids &prompt : prompts) lengths.push_back(length_of(prompt, settings));
-    std::sort(lengths.begin(), lengths.end(), std::greater<>());
-    lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(settings.at_once)));
-
-    cache_settings cache;
-    cache.type = settings.cache_type;
-    cache.layers = model.layer_count();
-    cache.page_size = settings.page_size > 0 ? settings.page_size : lengths.front();
-    for (const std::int64_t length : lengths) cache.pages += (length + cache.page_size - 1) / cache.page_size;
-    cache.window = settings.window > 0 ? settings.window : model.max_tokens();
-    return cache;
+cached_attention attention_for(const language_model &model, const std::vector<token_ids> &prompts,
+                               const generator_settings &settings) {
+    const std::int64_t window = settings.window > 0 ? settings.window : model.max_tokens();
+    std::int64_t page_size = settings.page_size;
+    if (page_size == 0) {
+        for (const token_ids &prompt : prompts) page_size = std::max(page_size, length_of(prompt, settings));
+    }
+    std::vector<std::int64_t> pages;
+    for (const token_ids &prompt : prompts) {
+        pages.push_back(cached_attention::pages_needed(static_cast<std::int64_t>(prompt.size()),
+                                                       length_of(prompt, settings), page_size, window));
+    }
+    std::sort(pages.begin(), pages.end(), std::greater<>());
+    pages.resize(std::min(pages.size(), static_cast<std::size_t>(settings.at_once)));
+    return {{.type = settings.cache_type,
+             .pages = std::accumulate(pages.begin(), pages.end(), std::int64_t{0}),
+             .page_size = page_size,
+             .layers = model.layer_count()},
+            window};
 }
 
 std::int32_t most_likely(const float *logits, std::int32_t count) {
@@ -87,7 +92,7 @@ generator_report generate(language_model &model, const tokenizer &tokenizer, con
     generator_report report;
     if (prompts.empty() || settings.max_tokens < 1) return report;
 
-    cached_attention attention(cache_for(model, prompts, settings));
+    cached_attention attention = attention_for(model, prompts, settings);
     report.cache_bytes = attention.bytes();
     std::vector<answer> answers;
     for (std::size_t waiting = 0; waiting < prompts.size() || !answers.empty();) {

@@ -125,7 +125,7 @@ const matrix &language_model::forward(const std::vector<next_tokens> &step, cach
         growing.push_back({sequence, static_cast<std::int64_t>(tokens.size())});
     }
     attention.extend(growing);
-    std::int64_t number = 0;
+    int number = 0;
     for (const layer &layer : layers_) run_layer(layer, number++, attention, times);
 
     // Only the last token of a sequence has a successor to be chosen.
@@ -151,7 +151,7 @@ void language_model::embed(const std::vector<next_tokens> &step) {
     }
 }
 
-void language_model::run_layer(const layer &layer, std::int64_t number, cached_attention &attention,
+void language_model::run_layer(const layer &layer, int number, cached_attention &attention,
                                forward_times &times) {
     auto &[hidden, normalised, query_key_value, context, gate_up, inner, last, logits] = buffers_;
     normalise(layer.attention_norm, hidden, normalised);

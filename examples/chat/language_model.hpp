@@ -58,7 +58,7 @@ class language_model {
     };
 
     void embed(const std::vector<next_tokens> &step);
-    void run_layer(const layer &layer, std::int64_t number, cached_attention &attention, forward_times &times);
+    void run_layer(const layer &layer, int number, cached_attention &attention, forward_times &times);
     void normalise(const row_vector &weight, const matrix &rows, matrix &result) const;
 
     std::vector<layer> layers_;

@@ -18,17 +18,16 @@ int main(int argc, char **argv) {
     const auto texts = nlohmann::json::parse(std::cin);
 
     std::vector<token_ids> prompts, continuations;
-    chat::cache_settings settings{chat::cache_types.at(argv[2]), model.layer_count(), 0, std::stol(argv[3]),
-                                  std::stol(argv[4])};
+    heed::cache_options options{chat::cache_types.at(argv[2]), 0, std::stol(argv[3]), model.layer_count()};
     std::size_t steps = 1;
     for (const auto &text : texts) {
         prompts.push_back(text.at("prompt_tokens"));
         continuations.push_back(text.at("tokens"));
         const auto length = static_cast<std::int64_t>(prompts.back().size() + continuations.back().size());
-        settings.pages += length / settings.page_size + 1;
+        options.pages += length / options.page_size + 1;
         steps = std::max(steps, continuations.back().size() + 1);
     }
-    chat::cached_attention attention(settings);
+    chat::cached_attention attention(options, std::stol(argv[4]));
     std::vector<chat::cached_attention::sequence> sequences;
     for (std::size_t i = 0; i < prompts.size(); ++i) sequences.push_back(attention.add());
 
