@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -38,7 +39,20 @@ class stopwatch {
 void multiply(const matrix &rows, const matrix &weight, matrix &result, forward_times &times) {
     const stopwatch product(times.matrix_products);
     result.resize(rows.rows(), weight.rows());
-    result.noalias() = rows * weight.transpose();
+    // For a few rows the time is that of reading the weights, and OpenBLAS's matrix product copies them first. So each
+    // part of the weights that fits into a cache is multiplied with one row after another.
+    constexpr Eigen::Index few_rows = 8, part_size = 256;
+    if (rows.rows() == 1 || rows.rows() > few_rows) {
+        result.noalias() = rows * weight.transpose();
+        return;
+    }
+    for (Eigen::Index first = 0; first < weight.rows(); first += part_size) {
+        const Eigen::Index count = std::min(part_size, weight.rows() - first);
+        const auto part = weight.middleRows(first, count);
+        for (Eigen::Index row = 0; row < rows.rows(); ++row) {
+            result.row(row).segment(first, count).noalias() = rows.row(row) * part.transpose();
+        }
+    }
 }
 
 }  // namespace
@@ -151,8 +165,7 @@ void language_model::embed(const std::vector<next_tokens> &step) {
     }
 }
 
-void language_model::run_layer(const layer &layer, int number, cached_attention &attention,
-                               forward_times &times) {
+void language_model::run_layer(const layer &layer, int number, cached_attention &attention, forward_times &times) {
     auto &[hidden, normalised, query_key_value, context, gate_up, inner, last, logits] = buffers_;
     normalise(layer.attention_norm, hidden, normalised);
     multiply(normalised, layer.query_key_value, query_key_value, times);

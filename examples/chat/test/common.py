@@ -13,12 +13,14 @@ SKIPPED = 77  # SKIP_RETURN_CODE of the CTest entries
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
+# In every choice of the first 128 tokens the second best is at least 0.029 behind: more than rounding, also of an f16
+# cache, changes.
 PROMPTS = [
     "Explain in a few sentences why the sky is blue.",
-    "Write a short story about a lighthouse keeper who finds a message in a bottle, in the style of a fairy tale.",
-    "What is the capital of France?",
     "Write a Python function that returns the n-th Fibonacci number, and explain how it works.",
-    "List the planets of the solar system, with one fact about each: 1. Mercury, 2. Venus, …",
+    "What is the capital of France?",
+    "Write a poem about the sea.",
+    "How do I bake sourdough bread? Give me numbered steps.",
 ]
 
 
@@ -60,3 +62,12 @@ def answer(arguments, prompts, *options):
         command = [arguments.program, "--model", arguments.model, "--json", output, *options, "--", *prompts]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
         return json.loads(output.read_text())["answers"]
+
+
+def logits(arguments, answers, cache, page_size, window):
+    """For each of these records the logits from which each of its tokens would be chosen."""
+    np = need_module("numpy", "the comparison of logits")
+    texts = [{"prompt_tokens": one["prompt_tokens"], "tokens": one["tokens"][:-1]} for one in answers]
+    written = pipe_json([arguments.forward, arguments.model, cache, str(page_size), str(window)], texts)
+    rows = [len(one["tokens"]) for one in answers]
+    return np.split(np.frombuffer(written, np.float32).reshape(sum(rows), -1), np.cumsum(rows)[:-1])

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Test helper: feeds given texts to the model as the generator would, all at once: their prompts first, then token after
-// token. To standard output, for each text in turn: the logits after its prompt and after each further token, f32.
+// Test helper: feeds given texts to the model as the generator would, all at once: their prompts first, then token
+// after token. To standard output, for each text in turn: the logits after its prompt and after each further token,
+// f32.
 //   forward MODEL_FOLDER CACHE_TYPE PAGE_SIZE WINDOW
 // reads a JSON list of {"prompt_tokens": [...], "tokens": [...]} from standard input.
 #include <cstdio>
