@@ -49,6 +49,7 @@ cached_attention attention_for(const language_model &model, const std::vector<to
         for (const token_ids &prompt : prompts) page_size = std::max(page_size, length_of(prompt, settings));
     }
     std::vector<std::int64_t> pages;
+    pages.reserve(prompts.size());
     for (const token_ids &prompt : prompts) {
         pages.push_back(cached_attention::pages_needed(static_cast<std::int64_t>(prompt.size()),
                                                        length_of(prompt, settings), page_size, window));
@@ -133,7 +134,7 @@ generator_report generate(language_model &model, const tokenizer &tokenizer, con
             if (last) {
                 attention.remove(answer.sequence);
             } else {
-                unfinished.push_back(std::move(answer));
+                unfinished.push_back(answer);
             }
         }
         answers = std::move(unfinished);

@@ -135,6 +135,7 @@ const matrix &language_model::forward(const std::vector<next_tokens> &step, cach
     const stopwatch total(times.total);
     embed(step);
     std::vector<cached_attention::growing_sequence> growing;
+    growing.reserve(step.size());
     for (const auto &[sequence, tokens] : step) {
         growing.push_back({sequence, static_cast<std::int64_t>(tokens.size())});
     }

@@ -6,8 +6,8 @@ import sys
 
 import common
 
-TOKENS = 128  # of the answers that others are compared with
-SOME = 48     # of most others
+TOKENS = 64  # of the answers that others are compared with
+SOME = 24    # of most others
 LEAST_INT8_AGREEMENT = 0.9  # of single choices; 0.96 to 1 was measured
 
 
