@@ -44,11 +44,18 @@ std::vector<int> thread_counts(const bench_options &options) {
     return {1, core_count()};
 }
 
+std::string timed_pass(const variant_description &variant, const bench_options &options) {
+    if (!options.pass.empty()) return options.pass;
+    const bool has_forward = std::any_of(variant.kernels, variant.kernels + variant.kernel_count,
+                                         [](const auto &kernel) { return std::string(kernel.pass) == "forward"; });
+    return has_forward ? "forward" : "cached";
+}
+
 std::vector<const kernel_description *> timed_kernels(const variant_description &variant, const bench_options &options,
                                                       std::int64_t q_len) {
     const bool all = options.isas.size() == 1 && options.isas[0] == "all";
     const std::vector<std::string> isas = all ? std::vector<std::string>() : options.isas;
-    auto kernels = select_kernels(variant, isas, "forward");
+    auto kernels = select_kernels(variant, isas, timed_pass(variant, options).c_str());
     if (options.schedule != "all") kernels = suited_kernels(kernels, q_len, options.schedule);
     if (all) return kernels;
     // Without a choice: the kernels of the best level, which the table names first.
@@ -105,8 +112,9 @@ class timed_problem {
   public:
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
-          problem_(make_problem(variant, sizes,
-                                {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings})),
+          problem_(make_problem(
+              variant, sizes,
+              {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings, options.page_size})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes(data_type::f32))) {
@@ -209,8 +217,11 @@ class timed_problem {
   private:
     double key_value_bytes(const tensor_types &types) const {
         const variant_description &variant = *problem_.variant;
+        const auto row_bytes = [](int row_size, data_type type) {
+            return row_size * bytes_of(type) + (type == data_type::i8 ? 4 : 0);  // with its scale
+        };
         return static_cast<double>(problem_.sizes.batch * problem_.sizes.kv_len * variant.groups) *
-               (variant.head_dim * bytes_of(types.key) + variant.value_dim * bytes_of(types.value));
+               (row_bytes(variant.head_dim, types.key) + row_bytes(variant.value_dim, types.value));
     }
 
     void load_sdpa(torch_process &torch, torch_session &session) {
