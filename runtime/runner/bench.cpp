@@ -401,12 +401,14 @@ samples time_tiny_calls(const variant_description &variant, const kernel_descrip
 // What remains of a call if the kernel does nothing: checks, choice of the kernel, descriptions of the tensors.
 samples time_empty_calls(const variant_description &variant, const kernel_description &kernel, int threads,
                          const bench_options &options) {
-    kernel_description nothing = kernel;
-    nothing.run = [](void **) { return 0; };
+    // The one that is timed, and what a cache is filled with.
+    kernel_description nothing[] = {kernel, kernel};
+    for (kernel_description &each : nothing) each.run = [](void **) { return 0; };
+    nothing[1].pass = "append";
     variant_description with_nothing = variant;
-    with_nothing.kernels = &nothing;
-    with_nothing.kernel_count = 1;
-    return time_tiny_calls(with_nothing, nothing, threads, options);
+    with_nothing.kernels = nothing;
+    with_nothing.kernel_count = 2;
+    return time_tiny_calls(with_nothing, nothing[0], threads, options);
 }
 
 }  // namespace
@@ -416,7 +418,15 @@ int bench(const kernel_library &library, const bench_options &options) {
     check_files(options);
     const auto sets = interleaved_cases(library, options);
     for (const auto &set : sets)
-        for (const timed_case &c : set) check_memory(*c.variant, c.sizes);
+        for (const timed_case &c : set) {
+            check_memory(*c.variant, c.sizes);
+            if (timed_pass(*c.variant, options) == "cached" && c.sizes.q_len > c.sizes.kv_len)
+                throw std::invalid_argument(
+                    fmt::format("bench: {} with q_len {} and kv_len {}: a cache holds the keys of all its queries. "
+                                "Fix: at least as "
+                                "many keys as queries",
+                                c.variant->name, c.sizes.q_len, c.sizes.kv_len));
+        }
     torch_session torch(options);
     std::vector<bench_record> records;
     {
@@ -447,7 +457,9 @@ int bench(const kernel_library &library, const bench_options &options) {
     for (const std::string &note : torch.notes()) fmt::print("{}\n", note);
     write_file(options.json_file, bench_json(records));
     write_file(options.csv_file, bench_csv(records));
-    if (records.empty()) fmt::print(stderr, "bench: there is no forward kernel that this machine can run\n");
+    if (records.empty())
+        fmt::print(stderr, "bench: there is no kernel of the pass {} that this machine can run\n",
+                   options.pass.empty() ? "forward or cached" : options.pass);
     return records.empty() || torch.has_ended() ? 1 : 0;
 }
 
