@@ -56,6 +56,10 @@ std::vector<const kernel_description *> timed_kernels(const variant_description 
     const bool all = options.isas.size() == 1 && options.isas[0] == "all";
     const std::vector<std::string> isas = all ? std::vector<std::string>() : options.isas;
     auto kernels = select_kernels(variant, isas, timed_pass(variant, options).c_str());
+    if (!options.dtype.empty())
+        kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
+                                     [&](const auto *kernel) { return types_text(kernel->types) != options.dtype; }),
+                      kernels.end());
     if (options.schedule != "all") kernels = suited_kernels(kernels, q_len, options.schedule);
     if (all) return kernels;
     // Without a choice: the kernels of the best level, which the table names first.
@@ -146,7 +150,7 @@ class timed_problem {
 
     void load_into(torch_session &session) {
         session.with([&](torch_process &torch) {
-            torch_problem_ = torch.load(problem_);
+            torch_problem_ = torch.load(problem_, torch_storage());
             load_sdpa(torch, session);
             load_flex(torch, session);
         });
@@ -224,14 +228,27 @@ class timed_problem {
                (row_bytes(variant.head_dim, types.key) + row_bytes(variant.value_dim, types.value));
     }
 
+    // PyTorch's tensors are of one type: that of keys, where all kernels share it.
+    data_type torch_storage() const {
+        const data_type type = kernels_.empty() ? data_type::f32 : kernels_.front().kernel->types.key;
+        const bool is_shared = std::all_of(kernels_.begin(), kernels_.end(),
+                                           [&](const auto &timed) { return timed.kernel->types.key == type; });
+        return is_shared && type != data_type::i8 ? type : data_type::f32;
+    }
+
+    double allowed_difference(double of_f32) const {
+        if (options_.scores == score_kind::peaked) return 1e-2;
+        const data_type storage = torch_storage();
+        return storage == data_type::f16 ? 5e-3 : storage == data_type::bf16 ? 4e-2 : of_f32;
+    }
+
     void load_sdpa(torch_process &torch, torch_session &session) {
         const torch_equivalent how = find_torch_equivalent(problem_);
         if (how.how == torch_equivalent::kind::none)
             return session.note(
                 fmt::format("{}: not compared with scaled_dot_product_attention: {}", name(), how.why_not));
         torch.load_sdpa(*torch_problem_, problem_, how);
-        const std::string difference =
-            difference_from(torch, torch_peer::sdpa, core_count(), options_.scores == score_kind::peaked ? 1e-2 : 1e-4);
+        const std::string difference = difference_from(torch, torch_peer::sdpa, core_count(), allowed_difference(1e-4));
         if (!difference.empty())
             throw std::runtime_error(fmt::format("bench --against-torch: {}: {}", name(), difference));
         has_sdpa_ = true;
@@ -255,8 +272,7 @@ class timed_problem {
                 refuse(outcome.why_not);
                 continue;
             }
-            const std::string difference =
-                difference_from(torch, torch_peer::flex, threads, options_.scores == score_kind::peaked ? 1e-2 : 1e-3);
+            const std::string difference = difference_from(torch, torch_peer::flex, threads, allowed_difference(1e-3));
             if (difference.empty()) {
                 flex_blocks_[threads] = outcome.block;
             } else {

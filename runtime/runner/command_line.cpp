@@ -152,6 +152,9 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     command->add_option("--page-size", options->page_size, "Tokens of a cache's page; 0: as many as keys")
         ->check(CLI::Range(0, 1 << 24))
         ->capture_default_str();
+    command->add_option(
+        "--dtype", options->dtype,
+        "Kernels of these storage types only, as f16 or f32:f16:f16:f32; PyTorch then has those of the keys");
     command->add_option("--repeat", options->rounds, "Rounds")->check(CLI::Range(1, 100000))->capture_default_str();
     command->add_option("--round-time", options->seconds_per_round, "Seconds of calls a round, one call at least")
         ->check(CLI::Range(0.0, 60.0) & CLI::Validator(
