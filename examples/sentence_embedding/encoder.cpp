@@ -19,6 +19,11 @@
 #include "safetensors.hpp"
 
 namespace minilm {
+
+using model_files::input_error;
+using model_files::json_file;
+using model_files::safetensors_file;
+
 namespace {
 
 /// Adds the time between its construction and destruction to a sum.

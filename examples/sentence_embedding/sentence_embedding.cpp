@@ -32,7 +32,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using minilm::input_error;
+using model_files::input_error;
 using token_ids = std::vector<std::int32_t>;
 
 const std::vector<std::string> examples = {
@@ -90,7 +90,7 @@ fs::path find_model(const std::string &given) {
 int sequence_limit(const fs::path &folder, const minilm::encoder &encoder) {
     const fs::path settings = folder / "sentence_bert_config.json";
     if (!fs::exists(settings)) return encoder.max_tokens();
-    const int limit = minilm::json_file(settings).get<int>("/max_seq_length");
+    const int limit = model_files::json_file(settings).get<int>("/max_seq_length");
     if (limit < 2 || limit > encoder.max_tokens()) {
         throw input_error(fmt::format("{}: max_seq_length is {}, 2 to {} are possible", settings.string(), limit,
                                       encoder.max_tokens()));
@@ -100,7 +100,7 @@ int sequence_limit(const fs::path &folder, const minilm::encoder &encoder) {
 
 void require_mean_pooling(const fs::path &folder) {
     const fs::path settings = folder / "1_Pooling" / "config.json";
-    if (fs::exists(settings)) minilm::json_file(settings).require("/pooling_mode_mean_tokens", true, true);
+    if (fs::exists(settings)) model_files::json_file(settings).require("/pooling_mode_mean_tokens", true, true);
 }
 
 std::vector<token_ids> tokenise_all(const minilm::tokenizer &tokenizer, const std::vector<std::string> &sentences) {

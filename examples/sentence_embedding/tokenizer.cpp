@@ -11,6 +11,10 @@
 #include "json_file.hpp"
 
 namespace minilm {
+
+using model_files::input_error;
+using model_files::json_file;
+
 namespace {
 
 using code_point = utf8proc_int32_t;

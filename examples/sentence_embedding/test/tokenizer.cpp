@@ -3,6 +3,7 @@
 // A small vocabulary; the real one is compared in tokens.py.
 #include "tokenizer.hpp"
 
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -10,8 +11,8 @@
 #include "input_error.hpp"
 #include "temporary_file.hpp"
 
-using minilm::input_error;
 using minilm::tokenizer;
+using model_files::input_error;
 using ids = std::vector<std::int32_t>;
 
 namespace {

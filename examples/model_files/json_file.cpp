@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-namespace minilm {
+namespace model_files {
 
 json_file::json_file(std::filesystem::path path) : path_(std::move(path)) {
     std::ifstream file(path_);
@@ -18,4 +18,4 @@ json_file::json_file(std::filesystem::path path) : path_(std::move(path)) {
     }
 }
 
-}  // namespace minilm
+}  // namespace model_files

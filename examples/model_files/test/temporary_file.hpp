@@ -13,7 +13,7 @@ class temporary_file {
     explicit temporary_file(const std::string &bytes) {
         static int count = 0;
         path_ = std::filesystem::temp_directory_path() /
-                ("sentence_embedding_test." + std::to_string(getpid()) + "." + std::to_string(count++));
+                ("model_files_test." + std::to_string(getpid()) + "." + std::to_string(count++));
         std::ofstream(path_, std::ios::binary) << bytes;
     }
     ~temporary_file() {

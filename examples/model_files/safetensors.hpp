@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace minilm {
+namespace model_files {
 
 class safetensors_file {
   public:
@@ -38,4 +38,4 @@ class safetensors_file {
     std::map<std::string, tensor> tensors_;
 };
 
-}  // namespace minilm
+}  // namespace model_files

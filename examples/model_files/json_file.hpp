@@ -12,7 +12,7 @@
 
 #include "input_error.hpp"
 
-namespace minilm {
+namespace model_files {
 
 class json_file {
   public:
@@ -54,4 +54,4 @@ class json_file {
     nlohmann::json document_;
 };
 
-}  // namespace minilm
+}  // namespace model_files

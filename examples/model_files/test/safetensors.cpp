@@ -10,8 +10,8 @@
 #include "input_error.hpp"
 #include "temporary_file.hpp"
 
-using minilm::input_error;
-using minilm::safetensors_file;
+using model_files::input_error;
+using model_files::safetensors_file;
 
 namespace {
 

@@ -15,7 +15,7 @@
 
 #include "input_error.hpp"
 
-namespace minilm {
+namespace model_files {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
@@ -123,4 +123,4 @@ void safetensors_file::read(const std::string &name, const std::vector<std::int6
     if (!file_) throw input_error(fmt::format("{}: reading tensor '{}' failed", path_.string(), name));
 }
 
-}  // namespace minilm
+}  // namespace model_files
