@@ -31,8 +31,8 @@ void append_to_cache::store(stored_rows &rows, const std::string &name, const Ha
     rows.modified(dim, token, group, batch) = modified_element(
         stages, key_element_at(token),
         [&](const Expr &index) { return to_float(from(index, token, group, batch), types.has_f16c); }, row_size,
-        look_up(), [&](const Func &mean) { return mean(token, group, batch); },
-        {{table_token}, table_token, {token}}, rows.parts);
+        look_up(), [&](const Func &mean) { return mean(token, group, batch); }, {{table_token}, table_token, {token}},
+        rows.parts);
     const Expr element = rows.modified(dim, token, group, batch);
     if (type == Halide::Int(8)) {
         const float largest_number = 127.0f;
@@ -46,9 +46,8 @@ void append_to_cache::store(stored_rows &rows, const std::string &name, const Ha
             Halide::max(rows.largest(token, group, batch), bits & Expr(uint32_t(0x7fffffff)));
         const Expr largest_bits = rows.largest(token, group, batch), infinity_bits = Expr(uint32_t(0x7f800000));
         const Expr scale = Halide::reinterpret<float>(largest_bits) / largest_number;
-        rows.scale(token, group, batch) = Halide::reinterpret<float>(
-            Halide::select(largest_bits >= infinity_bits, Expr(uint32_t(0x7fc00000)),
-                           Halide::reinterpret<uint32_t>(scale)));
+        rows.scale(token, group, batch) = Halide::reinterpret<float>(Halide::select(
+            largest_bits >= infinity_bits, Expr(uint32_t(0x7fc00000)), Halide::reinterpret<uint32_t>(scale)));
         // Ties go to even numbers, as the conversions of processors have it.
         const Expr number = Halide::round(element * (largest_number / Halide::reinterpret<float>(largest_bits)));
         const Expr has_number = largest_bits < infinity_bits && largest_bits > Expr(uint32_t(0));

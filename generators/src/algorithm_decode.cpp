@@ -136,8 +136,7 @@ void decode_attention::weigh_values() {
     keys_to_weigh.where(whole_chunk_attends());
     const Expr weighed = keys_to_weigh.y * shape.values_together + keys_to_weigh.x;
     at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
-        term(weighed) +
-        Halide::select(row == 0, prefetched(value, place_ahead(first, weighed)), 0.0f);
+        term(weighed) + Halide::select(row == 0, prefetched(value, place_ahead(first, weighed)), 0.0f);
     const value_range reachable = reachable_keys();
     keys_to_weigh_singly = RDom(0, shape.keys, "keys_to_weigh_singly");
     keys_to_weigh_singly.where(kv_len > 0);

@@ -123,8 +123,10 @@ Expr attention_algorithm::prefetched(const Halide::ImageParam &tensor, const std
                   Halide::cast<int64_t>(tensor.dim(i).stride());
     }
     const Expr first = Halide::Internal::Variable::make(Halide::Handle(), tensor.name(), tensor.parameter());
-    return Halide::cast<float>(Halide::Internal::Call::make(tensor.type(), Halide::Internal::Call::prefetch,
-                                                            {first, offset, 1, 1}, Halide::Internal::Call::Intrinsic));
+    // The type counts for its size alone; as a whole number it is no business of the emulation of f16.
+    return Halide::cast<float>(Halide::Internal::Call::make(Halide::UInt(tensor.type().bits()),
+                                                            Halide::Internal::Call::prefetch, {first, offset, 1, 1},
+                                                            Halide::Internal::Call::Intrinsic));
 }
 
 std::vector<Halide::Argument> attention_algorithm::input_arguments() const {
@@ -160,10 +162,10 @@ std::vector<Halide::Argument> forward_attention::arguments(const std::vector<Hal
 std::vector<Expr> forward_attention::place_of(const Expr &index, const Expr &kv_pos) const {
     if (!types.in_pages) return {index, kv_pos, group, batch};
     const Expr unsigned_pos = Halide::cast<uint32_t>(kv_pos), size = Halide::cast<uint32_t>(key.dim(1).extent());
-    const Expr block = Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos / size), 0,
-                                                      pages.dim(0).extent() - 1);
-    const Expr token = Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos % size), 0,
-                                                      key.dim(1).extent() - 1);
+    const Expr block =
+        Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos / size), 0, pages.dim(0).extent() - 1);
+    const Expr token =
+        Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos % size), 0, key.dim(1).extent() - 1);
     return {index, token, group, Halide::unsafe_promise_clamped(pages(block), 0, key.dim(3).extent() - 1)};
 }
 

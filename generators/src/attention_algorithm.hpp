@@ -83,8 +83,8 @@ class forward_attention : public attention_algorithm {
     Halide::ImageParam query, key, value;
     Halide::ImageParam key_scale, value_scale;  ///< (token, group, page): for elements of type i8
     Halide::ImageParam pages;                   ///< page of each page_size keys, for a cache
-    Halide::Func output;                      ///< (column, head in group, position, group, batch)
-    Halide::Func log_sum_exp{"log_sum_exp"};  ///< (head in group, position, group, batch)
+    Halide::Func output;                        ///< (column, head in group, position, group, batch)
+    Halide::Func log_sum_exp{"log_sum_exp"};    ///< (head in group, position, group, batch)
 
     Halide::Var head_in_group{"head_in_group"}, position{"position"};
     Halide::Var table_row{"table_row"};  ///< of tables over queries or keys

@@ -44,11 +44,22 @@ std::vector<int> thread_counts(const bench_options &options) {
     return {1, core_count()};
 }
 
+std::string timed_pass(const variant_description &variant, const bench_options &options) {
+    if (!options.pass.empty()) return options.pass;
+    const bool has_forward = std::any_of(variant.kernels, variant.kernels + variant.kernel_count,
+                                         [](const auto &kernel) { return std::string(kernel.pass) == "forward"; });
+    return has_forward ? "forward" : "cached";
+}
+
 std::vector<const kernel_description *> timed_kernels(const variant_description &variant, const bench_options &options,
                                                       std::int64_t q_len) {
     const bool all = options.isas.size() == 1 && options.isas[0] == "all";
     const std::vector<std::string> isas = all ? std::vector<std::string>() : options.isas;
-    auto kernels = select_kernels(variant, isas, "forward");
+    auto kernels = select_kernels(variant, isas, timed_pass(variant, options).c_str());
+    if (!options.dtype.empty())
+        kernels.erase(std::remove_if(kernels.begin(), kernels.end(),
+                                     [&](const auto *kernel) { return types_text(kernel->types) != options.dtype; }),
+                      kernels.end());
     if (options.schedule != "all") kernels = suited_kernels(kernels, q_len, options.schedule);
     if (all) return kernels;
     // Without a choice: the kernels of the best level, which the table names first.
@@ -105,8 +116,9 @@ class timed_problem {
   public:
     timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
         : options_(options),
-          problem_(make_problem(variant, sizes,
-                                {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings})),
+          problem_(make_problem(
+              variant, sizes,
+              {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings, options.page_size})),
           results_(make_results(problem_, options.how)),
           pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
           bandwidth_(static_cast<std::size_t>(key_value_bytes(data_type::f32))) {
@@ -138,7 +150,7 @@ class timed_problem {
 
     void load_into(torch_session &session) {
         session.with([&](torch_process &torch) {
-            torch_problem_ = torch.load(problem_);
+            torch_problem_ = torch.load(problem_, torch_storage());
             load_sdpa(torch, session);
             load_flex(torch, session);
         });
@@ -209,8 +221,25 @@ class timed_problem {
   private:
     double key_value_bytes(const tensor_types &types) const {
         const variant_description &variant = *problem_.variant;
+        const auto row_bytes = [](int row_size, data_type type) {
+            return row_size * bytes_of(type) + (type == data_type::i8 ? 4 : 0);  // with its scale
+        };
         return static_cast<double>(problem_.sizes.batch * problem_.sizes.kv_len * variant.groups) *
-               (variant.head_dim * bytes_of(types.key) + variant.value_dim * bytes_of(types.value));
+               (row_bytes(variant.head_dim, types.key) + row_bytes(variant.value_dim, types.value));
+    }
+
+    // PyTorch's tensors are of one type: that of keys, where all kernels share it.
+    data_type torch_storage() const {
+        const data_type type = kernels_.empty() ? data_type::f32 : kernels_.front().kernel->types.key;
+        const bool is_shared = std::all_of(kernels_.begin(), kernels_.end(),
+                                           [&](const auto &timed) { return timed.kernel->types.key == type; });
+        return is_shared && type != data_type::i8 ? type : data_type::f32;
+    }
+
+    double allowed_difference(double of_f32) const {
+        if (options_.scores == score_kind::peaked) return 1e-2;
+        const data_type storage = torch_storage();
+        return storage == data_type::f16 ? 5e-3 : storage == data_type::bf16 ? 4e-2 : of_f32;
     }
 
     void load_sdpa(torch_process &torch, torch_session &session) {
@@ -219,8 +248,7 @@ class timed_problem {
             return session.note(
                 fmt::format("{}: not compared with scaled_dot_product_attention: {}", name(), how.why_not));
         torch.load_sdpa(*torch_problem_, problem_, how);
-        const std::string difference =
-            difference_from(torch, torch_peer::sdpa, core_count(), options_.scores == score_kind::peaked ? 1e-2 : 1e-4);
+        const std::string difference = difference_from(torch, torch_peer::sdpa, core_count(), allowed_difference(1e-4));
         if (!difference.empty())
             throw std::runtime_error(fmt::format("bench --against-torch: {}: {}", name(), difference));
         has_sdpa_ = true;
@@ -244,8 +272,7 @@ class timed_problem {
                 refuse(outcome.why_not);
                 continue;
             }
-            const std::string difference =
-                difference_from(torch, torch_peer::flex, threads, options_.scores == score_kind::peaked ? 1e-2 : 1e-3);
+            const std::string difference = difference_from(torch, torch_peer::flex, threads, allowed_difference(1e-3));
             if (difference.empty()) {
                 flex_blocks_[threads] = outcome.block;
             } else {
@@ -390,12 +417,14 @@ samples time_tiny_calls(const variant_description &variant, const kernel_descrip
 // What remains of a call if the kernel does nothing: checks, choice of the kernel, descriptions of the tensors.
 samples time_empty_calls(const variant_description &variant, const kernel_description &kernel, int threads,
                          const bench_options &options) {
-    kernel_description nothing = kernel;
-    nothing.run = [](void **) { return 0; };
+    // The one that is timed, and what a cache is filled with.
+    kernel_description nothing[] = {kernel, kernel};
+    for (kernel_description &each : nothing) each.run = [](void **) { return 0; };
+    nothing[1].pass = "append";
     variant_description with_nothing = variant;
-    with_nothing.kernels = &nothing;
-    with_nothing.kernel_count = 1;
-    return time_tiny_calls(with_nothing, nothing, threads, options);
+    with_nothing.kernels = nothing;
+    with_nothing.kernel_count = 2;
+    return time_tiny_calls(with_nothing, nothing[0], threads, options);
 }
 
 }  // namespace
@@ -405,7 +434,15 @@ int bench(const kernel_library &library, const bench_options &options) {
     check_files(options);
     const auto sets = interleaved_cases(library, options);
     for (const auto &set : sets)
-        for (const timed_case &c : set) check_memory(*c.variant, c.sizes);
+        for (const timed_case &c : set) {
+            check_memory(*c.variant, c.sizes);
+            if (timed_pass(*c.variant, options) == "cached" && c.sizes.q_len > c.sizes.kv_len)
+                throw std::invalid_argument(
+                    fmt::format("bench: {} with q_len {} and kv_len {}: a cache holds the keys of all its queries. "
+                                "Fix: at least as "
+                                "many keys as queries",
+                                c.variant->name, c.sizes.q_len, c.sizes.kv_len));
+        }
     torch_session torch(options);
     std::vector<bench_record> records;
     {
@@ -436,7 +473,9 @@ int bench(const kernel_library &library, const bench_options &options) {
     for (const std::string &note : torch.notes()) fmt::print("{}\n", note);
     write_file(options.json_file, bench_json(records));
     write_file(options.csv_file, bench_csv(records));
-    if (records.empty()) fmt::print(stderr, "bench: there is no forward kernel that this machine can run\n");
+    if (records.empty())
+        fmt::print(stderr, "bench: there is no kernel of the pass {} that this machine can run\n",
+                   options.pass.empty() ? "forward or cached" : options.pass);
     return records.empty() || torch.has_ended() ? 1 : 0;
 }
 

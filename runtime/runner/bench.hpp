@@ -18,6 +18,9 @@ namespace heed::runner {
 struct bench_options {
     std::vector<std::string> names;
     std::string schedule;           ///< empty: as a call would choose; "all"
+    std::string pass;               ///< "forward" or "cached"; empty: forward if the library has it
+    std::int64_t page_size = 64;    ///< of caches
+    std::string dtype;              ///< as the table shows it; empty: all
     std::vector<std::string> isas;  ///< empty: the best of this machine; "all": each
     std::vector<std::int64_t> lengths, q_lens, kv_lens;
     std::vector<std::int64_t> batches{1};

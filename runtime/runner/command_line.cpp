@@ -120,7 +120,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
 void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("bench", "Times kernels beside what this machine can do");
     command->description(
-        "Times forward kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, "
+        "Times kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, "
         "and "
         "with\n"
         "--against-torch PyTorch, one after another in each of several rounds. All variants and lengths whose tensors "
@@ -145,6 +145,16 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
     command->add_option("--isa", options->isas, "Instruction sets, or 'all'; default: the best")->delimiter(',');
     command->add_option("--schedule", options->schedule, "decode, prefill or all; default: by the number of queries")
         ->check(CLI::IsMember({"decode", "prefill", "all"}));
+    command
+        ->add_option("--pass", options->pass,
+                     "forward, or cached: with keys and values in a cache; default: what there is")
+        ->check(CLI::IsMember({"forward", "cached"}));
+    command->add_option("--page-size", options->page_size, "Tokens of a cache's page; 0: as many as keys")
+        ->check(CLI::Range(0, 1 << 24))
+        ->capture_default_str();
+    command->add_option(
+        "--dtype", options->dtype,
+        "Kernels of these storage types only, as f16 or f32:f16:f16:f32; PyTorch then has those of the keys");
     command->add_option("--repeat", options->rounds, "Rounds")->check(CLI::Range(1, 100000))->capture_default_str();
     command->add_option("--round-time", options->seconds_per_round, "Seconds of calls a round, one call at least")
         ->check(CLI::Range(0.0, 60.0) & CLI::Validator(

@@ -58,8 +58,15 @@ void comparison::merge(const comparison &other) {
     if (failure.empty()) failure = other.failure;
 }
 
+double rounding_in_cache(const variant_description &variant, const tensor_types &types) {
+    const auto of_type = [](data_type type) { return type == data_type::i8 ? 1.0 / 127 : rounding_of(type); };
+    const variant_readings &readings = variant.readings;
+    return std::max(readings.modify_key != nullptr ? of_type(types.key) : 0.0,
+                    readings.modify_value != nullptr ? of_type(types.value) : 0.0);
+}
+
 comparison compare(const problem &of, const results &actual, const expectation &expected, const nan_keys &not_a_number,
-                   bool log_sum_exp) {
+                   bool log_sum_exp, double in_cache) {
     comparison result;
     const bool are_weights = expected.what == computed::weights;
     const auto note = [&](double error, double allowed, double &largest, const auto &text) {
@@ -71,7 +78,8 @@ comparison compare(const problem &of, const results &actual, const expectation &
         const row_address &address = expected.rows[r];
         const std::int64_t nan_key = r < not_a_number.size() ? not_a_number[r] : -1;
         const bool sees_nan = nan_key >= 0;
-        const double from_sums = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]);
+        const double from_sums = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]) +
+                                 in_cache * (1 + expected.score_magnitude[r]);
         const double allowed = from_sums + rounding_of(of.types.output);
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);

@@ -33,11 +33,17 @@ inline constexpr double score_roundings = 8.0;
 /// The key that a row sees and that is NaN; none if negative.
 using nan_keys = std::vector<std::int64_t>;
 
-/// The allowed error is `error_bar`, or `score_roundings` * 2^-24 * the row's score magnitude where that is more.
+/// What the rounding of keys and values in a cache may change, relative to the score magnitude
+/// and to the largest output. 0 where tensors are such as the cache holds exactly, which it is without modifications of
+/// keys and values.
+double rounding_in_cache(const variant_description &variant, const tensor_types &types);
+
+/// The allowed error is `error_bar`, or `score_roundings` * 2^-24 * the row's score magnitude where that is more; and
+/// what `in_cache` gives besides.
 /// `not_a_number[i]` belongs to row i. Weights that should be 0 must be exactly that, and the sum of a row is checked
 /// as well; of the weights of a row that sees a NaN only that key's, which must be NaN.
 comparison compare(const problem &of, const results &actual, const expectation &expected,
-                   const nan_keys &not_a_number = {}, bool log_sum_exp = true);
+                   const nan_keys &not_a_number = {}, bool log_sum_exp = true, double in_cache = 0.0);
 
 /// Elements of the results' memory outside of the tensors that were written, and elements inside that were not. Empty
 /// text if there are none.

@@ -21,7 +21,8 @@ const kernel_description &explained_kernel(const variant_description &variant, c
     for (const computed what : {computed::output, computed::weights}) {
         std::vector<const kernel_description *> kernels;
         for (int i = 0; i < variant.kernel_count; ++i)
-            if ((isa.empty() || isa == variant.kernels[i].isa) && computed_by(variant.kernels[i]) == what)
+            if ((isa.empty() || isa == variant.kernels[i].isa) && computed_by(variant.kernels[i]) == what &&
+                is_called(variant.kernels[i]))
                 kernels.push_back(&variant.kernels[i]);
         const auto suited = suited_kernels(kernels, q_len, "");
         if (!suited.empty()) return *suited.front();

@@ -21,6 +21,7 @@ bool runs_here(const kernel_description &kernel);
 /// A call with all its arguments, to be made any number of times.
 class prepared_call {
   public:
+    /// A kernel that reads a cache gets one with the keys and values of the problem, as its append stores them.
     /// `of` and `into`, made for what the kernel computes, must outlive the calls. Tensors of the kernel's other types
     /// than f32 are copies with the same layout. `log_sum_exp` says whether the kernel is asked for it, where the
     /// variant has it.
@@ -29,14 +30,16 @@ class prepared_call {
     ~prepared_call();
     prepared_call(prepared_call &&) noexcept;
 
-    /// Throws the runtime's errors. Results of other types than f32 stay in memory of the call's own.
+    /// Throws the runtime's errors. Results of other types than f32, and those of calls on a cache, stay in memory of
+    /// the call's own.
     void operator()() const;
 
     /// Brings such results to where the call was told to put them.
     void fetch_results() const;
 
-  private:
     struct arguments;
+
+  private:
     std::unique_ptr<arguments> arguments_;
 };
 

@@ -45,9 +45,23 @@ void fill_far_scores(const problem &of, std::uint64_t seed) {
     }
 }
 
+// A row that whole numbers from -127 to 127 times a scale make up: one of them is the largest.
+void make_whole_numbers(float *row, std::int64_t count, std::int64_t number) {
+    constexpr float scale = 1.0f / 32;
+    for (std::int64_t d = 0; d < count; ++d) row[d] = scale * std::clamp(std::round(row[d] / scale), -127.0f, 127.0f);
+    row[number % count] = 127 * scale;
+}
+
 void round_to(const tensor &target, data_type type) {
     if (type == data_type::f32) return;
     const auto &extents = target.shape.extents;
+    if (type == data_type::i8) {
+        for (std::int64_t b = 0; b < extents[0]; ++b)
+            for (std::int64_t h = 0; h < extents[1]; ++h)
+                for (std::int64_t i = 0; i < extents[2]; ++i)
+                    make_whole_numbers(target.row(b, h, i), extents[3], b + h + i);
+        return;
+    }
     for (std::int64_t b = 0; b < extents[0]; ++b)
         for (std::int64_t h = 0; h < extents[1]; ++h)
             for (std::int64_t i = 0; i < extents[2]; ++i)
@@ -101,7 +115,8 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
                    make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.head_dim}, key_how, gap),
                    make_tensor({sizes.batch, variant.groups, sizes.kv_len, variant.value_dim}, key_how, gap),
                    input_tables(variant, sizes, options.fill, options.seed + 3, options.settings),
-                   options.types};
+                   options.types,
+                   options.page_size};
     if (options.how == arrangement::packed) {
         if (sizes.q_len == sizes.kv_len) {
             pack({&result.query, &result.key, &result.value});
@@ -122,6 +137,10 @@ problem make_problem(const variant_description &variant, const call_sizes &sizes
 computed computed_by(const kernel_description &kernel) {
     return std::strcmp(kernel.pass, "weights") == 0 ? computed::weights : computed::output;
 }
+
+bool reads_cache(const kernel_description &kernel) { return std::strcmp(kernel.pass, "cached") == 0; }
+
+bool is_called(const kernel_description &kernel) { return std::strcmp(kernel.pass, "append") != 0; }
 
 results make_results(const problem &of, arrangement how, computed what) {
     // Results must not overlap, and nobody packs them.

@@ -26,6 +26,7 @@ struct problem {
     tensor query, key, value;
     input_tables inputs;
     tensor_types types;
+    std::int64_t page_size;  ///< of the cache, for kernels that read keys and values from one
 
     int heads_per_group() const { return variant->heads / variant->groups; }
 };
@@ -35,6 +36,12 @@ enum class computed { output, weights };
 
 computed computed_by(const kernel_description &kernel);
 
+/// Whether a kernel reads keys and values from a cache; calls then have no more queries than keys.
+bool reads_cache(const kernel_description &kernel);
+
+/// Whether it solves problems by itself; those of the pass "append" are a part of calls with a cache.
+bool is_called(const kernel_description &kernel);
+
 struct problem_options {
     arrangement how = arrangement::row_major;
     score_kind scores = score_kind::ordinary;
@@ -42,6 +49,7 @@ struct problem_options {
     tensor_types types;  ///< values are such as these hold exactly
     std::uint64_t seed = 1;
     input_settings settings;
+    std::int64_t page_size = 64;
 };
 
 /// Throws std::runtime_error if the tensors of a call do not fit the memory of this machine.

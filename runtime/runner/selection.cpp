@@ -58,7 +58,8 @@ std::vector<const kernel_description *> suited_kernels(const std::vector<const k
     for (const kernel_description *kernel : kernels) {
         if (!schedule.empty() && schedule != kernel->schedule) continue;
         const auto served = std::find_if(result.begin(), result.end(), [&](const kernel_description *other) {
-            return std::string(other->isa) == kernel->isa && other->types == kernel->types;
+            return std::string(other->isa) == kernel->isa && std::string(other->pass) == kernel->pass &&
+                   other->types == kernel->types;
         });
         if (served == result.end()) {
             result.push_back(kernel);

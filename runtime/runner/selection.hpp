@@ -22,8 +22,8 @@ std::vector<const kernel_description *> select_kernels(const variant_description
                                                        const std::vector<std::string> &isas,
                                                        const char *pass = nullptr);
 
-/// Of these, for each instruction set and types, the one that a call with so many queries would choose: of `schedule`,
-/// if that is not empty.
+/// Of these, for each pass, instruction set and types, the one that a call with so many queries would choose: of
+/// `schedule`, if that is not empty.
 std::vector<const kernel_description *> suited_kernels(const std::vector<const kernel_description *> &kernels,
                                                        std::int64_t q_len, const std::string &schedule);
 

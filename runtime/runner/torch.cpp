@@ -238,7 +238,7 @@ json torch_process::ask(const json &command) {
     return answer();
 }
 
-int torch_process::load(const problem &of) {
+int torch_process::load(const problem &of, data_type storage) {
     const int number = problems_++;
     const std::string path = file(fmt::format("problem-{}", number));
     json tensors = json::array();
@@ -261,7 +261,10 @@ int torch_process::load(const problem &of) {
         }
         if (!out) throw std::runtime_error("bench --against-torch: cannot write " + path);
     }
-    ask({{"do", "load"}, {"problem", number}, {"file", path}, {"tensors", tensors}});
+    const char *const type = storage == data_type::f16    ? "float16"
+                             : storage == data_type::bf16 ? "bfloat16"
+                                                          : "float32";
+    ask({{"do", "load"}, {"problem", number}, {"file", path}, {"tensors", tensors}, {"storage", type}});
     std::filesystem::remove(path);
     return number;
 }

@@ -50,8 +50,9 @@ class torch_process {
 
     const std::string &version() const { return version_; }
 
-    /// Hands the tensors over and returns the number by which the problem is called later.
-    int load(const problem &of);
+    /// Hands the tensors over, for query, key and value of this type, and returns the number by which the problem is
+    /// called later.
+    int load(const problem &of, data_type storage);
     /// Warms scaled_dot_product_attention up; where groups share keys, the faster of `enable_gqa` and expanded keys is
     /// taken.
     void load_sdpa(int number, const problem &of, const torch_equivalent &how);

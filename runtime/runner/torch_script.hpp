@@ -56,8 +56,8 @@ def time_twice(call):
 def ways_to_call(tensors, command):
     query, key, value = (tensors[name] for name in ("query", "key", "value"))
     mask = read(command["file"], command["tensors"])["mask"] if command["tensors"] else None
-    if mask is not None and mask.dtype == torch.uint8:
-        mask = mask.bool()
+    if mask is not None:
+        mask = mask.bool() if mask.dtype == torch.uint8 else mask.to(query.dtype)
     options = dict(attn_mask=mask, is_causal=command["causal"], scale=command["scale"])
     ratio = query.shape[1] // key.shape[1]
     if ratio == 1:
@@ -196,7 +196,10 @@ with torch.inference_mode():
         number = command["problem"]
         try:
             if command["do"] == "load":
-                problems[number] = dict(tensors=read(command["file"], command["tensors"]), calls={})
+                tensors = read(command["file"], command["tensors"])
+                for name in ("query", "key", "value"):
+                    tensors[name] = tensors[name].to(getattr(torch, command["storage"]))
+                problems[number] = dict(tensors=tensors, calls={})
                 answer(ok=True)
                 continue
             problem = problems[number]
@@ -220,7 +223,7 @@ with torch.inference_mode():
                 answer(seconds=[seconds_of(call) for _ in range(command["calls"])])
             elif command["do"] == "result":
                 torch.set_num_threads(command["threads"])
-                output = problem["calls"][peer]()
+                output = problem["calls"][peer]().float()
                 file = torch.from_file(command["file"], shared=True, size=output.numel(), dtype=torch.float32)
                 file.copy_(output.reshape(-1))
                 answer(ok=True)

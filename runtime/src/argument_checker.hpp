@@ -281,6 +281,9 @@ inline tensor readable(const output_tensor &output) noexcept {
 
 inline tensor_shape shape_of(const tensor &argument) noexcept {
     tensor_shape shape;
+    if (!argument.given()) {
+        return shape;  // whatever its rank says
+    }
     // Only output and log_sum_exp are written; Halide's buffers do not tell the two kinds apart.
     shape.data = static_cast<char *>(const_cast<void *>(argument.data));
     shape.rank = argument.rank;

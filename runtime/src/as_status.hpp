@@ -26,6 +26,8 @@ status as_status(const Call &call) noexcept {
         return report(status_code::unsupported, failure);
     } catch (const kernel_error &failure) {
         return report(status_code::kernel_failed, failure);
+    } catch (const cache_full_error &failure) {
+        return report(status_code::cache_full, failure);
     } catch (const error &failure) {
         return report(status_code::out_of_memory, failure);
     } catch (...) {

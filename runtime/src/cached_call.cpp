@@ -315,8 +315,8 @@ void append(const cached_arguments &arguments) {
                 spans.push_back({&sequence, token, end - token});
                 token = end;
             }
-            elements += static_cast<double>(sequence.new_tokens) * variant.groups *
-                        (variant.head_dim + variant.value_dim);
+            elements +=
+                static_cast<double>(sequence.new_tokens) * variant.groups * (variant.head_dim + variant.value_dim);
         }
         detail::call_context context;
         context.thread_limit = useful_threads(elements, 1e5, detail::thread_limit(arguments.threads));

@@ -88,12 +88,13 @@ class cached_checker : public checker {
                        ": the length counts the new tokens too, and is at most ", largest_extent);
             }
             if (sequence.new_tokens > tokens - first_row) {
-                refuse("the sequences have more new tokens than ", name, " has rows, ", tokens, ": sequence ", i, " has ",
-                       sequence.new_tokens, ", those before it ", first_row);
+                refuse("the sequences have more new tokens than ", name, " has rows, ", tokens, ": sequence ", i,
+                       " has ", sequence.new_tokens, ", those before it ", first_row);
             }
             if (sequence.new_tokens > 0) {
                 if (sequence.pages == nullptr) {
-                    refuse("sequence ", i, " has length ", sequence.length, ", but its list of pages is a null pointer");
+                    refuse("sequence ", i, " has length ", sequence.length,
+                           ", but its list of pages is a null pointer");
                 }
                 call.sequences.push_back({i, first_row, sequence.new_tokens, sequence.length, sequence.pages});
             }
@@ -121,14 +122,16 @@ class cached_checker : public checker {
     }
 
     /// Blocks from `first_block` on have a page. Pages must be those that there are.
-    void pages_exist(const checked_cached_call &call, const checked_sequence &sequence, std::int64_t first_block) const {
+    void pages_exist(const checked_cached_call &call, const checked_sequence &sequence,
+                     std::int64_t first_block) const {
         const std::int64_t pages = call.cache_key.axes[0].extent;
         for (std::int64_t block = 0; block * call.page_size < sequence.length; ++block) {
             const std::int32_t page = sequence.pages[block];
             if (page < -1 || page >= pages || (page == -1 && block >= first_block)) {
-                refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size, " to ",
-                       std::min((block + 1) * call.page_size, sequence.length) - 1, ", the cache has pages 0 to ",
-                       pages - 1, page == -1 ? ". Fix: only tokens that are not written may be without one" : "");
+                refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
+                       " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
+                       ", the cache has pages 0 to ", pages - 1,
+                       page == -1 ? ". Fix: only tokens that are not written may be without one" : "");
             }
         }
     }
@@ -145,12 +148,13 @@ class cached_checker : public checker {
             const std::int32_t *const next = std::find_if(first, end, [](std::int32_t page) { return page != -1; });
             const std::int64_t first_key = (first - sequence.pages) * call.page_size;
             const std::int64_t end_key = std::min((next - sequence.pages) * call.page_size, sequence.length);
-            const tile_bounds hidden{sequence.number, 0, variant_.heads, 0, sequence.new_tokens, first_key,
-                                     end_key - first_key};
+            const tile_bounds hidden{sequence.number,     0,         variant_.heads,     0,
+                                     sequence.new_tokens, first_key, end_key - first_key};
             if (variant_.readings.classify(sizes_of(sequence), hidden, {input_element, arguments_.inputs}) !=
                 tile_class::empty) {
                 refuse("sequence ", sequence.number, " has no page for its tokens ", first_key, " to ", end_key - 1,
-                       ", but the mask of the declaration may let its new tokens see them. Fix: keep them in the cache, or "
+                       ", but the mask of the declaration may let its new tokens see them. Fix: keep them in the "
+                       "cache, or "
                        "declare a mask, such as sliding_window, that hides them");
             }
             first = std::find(next, end, -1);
@@ -198,7 +202,10 @@ class cached_checker : public checker {
         tensor_is_sound(name, scale, data_type::f32, 3, "a tensor (pages, groups, page_size)",
                         typed_by::the_declaration);
         for (int i = 0; i < 3; ++i) {
-            extent_agrees(name, scale, text("the cache's ", of_name), of, i, i == 0 ? "pages" : i == 1 ? "groups" : "page_size");
+            extent_agrees(name, scale, text("the cache's ", of_name), of, i,
+                          i == 0   ? "pages"
+                          : i == 1 ? "groups"
+                                   : "page_size");
         }
         fits_kernels(name, scale);
     }
@@ -227,8 +234,9 @@ checked_cached_call check_cached_arguments(const cached_arguments &arguments, co
     check.rows_are_sound("query", query, kernel.types.query, "heads", variant.heads, "head_dim", variant.head_dim);
     check.rows_are_sound("output", output, kernel.types.output, "heads", variant.heads, "value_dim", variant.value_dim);
     if (arguments.key.given() || arguments.value.given()) {
-        check.refuse("key or value is given, but attention reads them from the cache. Fix: leave them out, and store new "
-                     "tokens by heed::append before");
+        check.refuse(
+            "key or value is given, but attention reads them from the cache. Fix: leave them out, and store new "
+            "tokens by heed::append before");
     }
     check.extent_agrees("output", output, "query", query, 2, "tokens");
     if (log_sum_exp.given()) {
@@ -280,8 +288,9 @@ checked_cached_call check_append_arguments(const cached_arguments &arguments, co
     check.rows_are_sound("key", key, kernel.types.query, "groups", variant.groups, "head_dim", variant.head_dim);
     check.rows_are_sound("value", value, kernel.types.query, "groups", variant.groups, "value_dim", variant.value_dim);
     if (arguments.query.given() || arguments.output.given() || arguments.log_sum_exp.given()) {
-        check.refuse("query, output or log_sum_exp is given, but append only stores keys and values. Fix: leave them out, "
-                     "and call heed::run with them afterwards");
+        check.refuse(
+            "query, output or log_sum_exp is given, but append only stores keys and values. Fix: leave them out, "
+            "and call heed::run with them afterwards");
     }
     check.extent_agrees("value", value, "key", key, 2, "tokens");
     check.cache_is_sound(call);

@@ -136,10 +136,9 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         // What the argument check then says of the types is more to the point.
         kernels.types = nullptr;
         if (variant.kernel_count > 0 && !kernels.holds_any()) {
-            throw unsupported_error(detail::text(variant.name, ": the library has no kernel for the pass \"", pass,
-                                                 "\". Fix: add ",
-                                                 is(pass, "append") ? "cached, which it is a part of," : "it",
-                                                 " to PASSES of heed_add_kernels."));
+            throw unsupported_error(detail::text(
+                variant.name, ": the library has no kernel for the pass \"", pass, "\". Fix: add ",
+                is(pass, "append") ? "cached, which it is a part of," : "it", " to PASSES of heed_add_kernels."));
         }
     }
     const char *origin = "option 'isa' of the call";

@@ -59,8 +59,8 @@ inline std::int64_t make_dense(axis *axes, int rank) noexcept {
 
 inline halide_type_t halide_type(data_type type) noexcept {
     const halide_type_code_t code = type == data_type::i32 || type == data_type::i8 ? halide_type_int
-                                    : type == data_type::bf16 ? halide_type_bfloat
-                                                              : halide_type_float;
+                                    : type == data_type::bf16                       ? halide_type_bfloat
+                                                                                    : halide_type_float;
     return {code, static_cast<std::uint8_t>(8 * bytes_of(type))};
 }
 
@@ -207,7 +207,7 @@ class table_list {
 
 /// Of a kernel that returned `result` or reported an error.
 [[noreturn]] inline void report(const variant_description &variant, const kernel_description &kernel,
-                         const call_context &context, int result) {
+                                const call_context &context, int result) {
     if (context.out_of_memory) {
         throw out_of_memory_error(text(variant.name, ": no memory for ",
                                        static_cast<std::int64_t>(context.refused_bytes),

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "as_status.hpp"
 #include "text.hpp"
 
 namespace heed {
@@ -251,25 +252,7 @@ void key_value_cache::extend(sequence number, std::int64_t tokens) {
 }
 
 status key_value_cache::try_extend(sequence number, std::int64_t tokens) noexcept {
-    const auto report = [](status_code code, const error &failure) noexcept {
-        try {
-            return status(code, failure.what());
-        } catch (...) {
-            return status(code, {});
-        }
-    };
-    try {
-        extend(number, tokens);
-        return {};
-    } catch (const cache_full_error &failure) {
-        return report(status_code::cache_full, failure);
-    } catch (const invalid_argument_error &failure) {
-        return report(status_code::invalid_argument, failure);
-    } catch (const error &failure) {
-        return report(status_code::out_of_memory, failure);
-    } catch (...) {
-        return status(status_code::out_of_memory, {});
-    }
+    return detail::as_status([&] { extend(number, tokens); });
 }
 
 void key_value_cache::truncate(sequence number, std::int64_t length) {

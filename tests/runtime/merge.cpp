@@ -258,6 +258,16 @@ TEST_CASE("strides are free, the last one too, and nothing around a view is writ
     for (std::size_t i = heads; i < outputs.size(); i += padded) CHECK(outputs[i] == untouched);
     for (std::size_t i = 1; i < sums.size(); i += 2) CHECK(sums[i] == untouched);
 
+    // Either part may lie like that.
+    const part again = merged(expected, b), swapped = merged(b, expected);
+    part read = a;
+    heed::merge(output, log_sum_exp, b.output(), b.log_sum_exp(), read.output(), read.log_sum_exp());
+    CHECK(read.outputs == again.outputs);
+    CHECK(read.sums == again.sums);
+    heed::merge(b.output(), b.log_sum_exp(), output, log_sum_exp, read.output(), read.log_sum_exp());
+    CHECK(read.outputs == swapped.outputs);
+    CHECK(read.sums == swapped.sums);
+
     // One part for all of the batch: stride 0.
     part all = a;
     heed::merge(a.output(), a.log_sum_exp(), {b.outputs.data(), {batch, heads, q_len, dim}, {0, q_len * dim, dim, 1}},

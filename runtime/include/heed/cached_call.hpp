@@ -22,7 +22,8 @@
 
 namespace heed {
 
-/// Keys and values in pages, in any order. Strides are free but for the last dimension; unused tokens may hold anything.
+/// Keys and values in pages, in any order. Strides are free but for the last dimension; unused tokens may hold
+/// anything.
 struct cache_tensors {
     output_tensor key = {};          ///< (pages, groups, page_size, head_dim)
     output_tensor value = {};        ///< (pages, groups, page_size, value_dim)
