@@ -215,61 +215,64 @@ class attention_kernel {
     /// Computes `output`. Throws a heed::error; a refused call writes nothing.
     void operator()(const input_argument &query, const input_argument &key, const input_argument &value,
                     const output_argument &output, const Inputs &inputs, const call_options &options = {}) const {
-        with_inputs(detail::typed_arguments(*variant_, query, key, value, output, options), inputs, heed::run);
+        with_inputs<void>(detail::typed_arguments(*variant_, query, key, value, output, options), inputs, heed::run);
     }
 
     /// The same without exceptions.
     status try_run(const input_argument &query, const input_argument &key, const input_argument &value,
                    const output_argument &output, const Inputs &inputs,
                    const call_options &options = {}) const noexcept {
-        return with_inputs(detail::typed_arguments(*variant_, query, key, value, output, options), inputs,
-                           heed::try_run);
+        return with_inputs<status>(detail::typed_arguments(*variant_, query, key, value, output, options), inputs,
+                                   heed::try_run);
     }
 
     /// Computes the attention matrix, `weights` (batch, heads, q_len, kv_len); for this `weights` must be among PASSES.
     void weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                  const Inputs &inputs, const call_options &options = {}) const {
-        with_inputs(detail::weights_arguments(*variant_, query, key, weights, options), inputs, heed::run);
+        with_inputs<void>(detail::weights_arguments(*variant_, query, key, weights, options), inputs, heed::run);
     }
 
     /// The same without exceptions.
     status try_weights(const input_argument &query, const input_argument &key, const output_argument &weights,
                        const Inputs &inputs, const call_options &options = {}) const noexcept {
-        return with_inputs(detail::weights_arguments(*variant_, query, key, weights, options), inputs, heed::try_run);
+        return with_inputs<status>(detail::weights_arguments(*variant_, query, key, weights, options), inputs,
+                                   heed::try_run);
     }
 
     /// Stores the new tokens of all sequences, with the variant's changes of keys and values, in a cache.
     void append(const input_argument &key, const input_argument &value, const cache_tensors &cache,
                 const sequence_list &sequences, const Inputs &inputs, const call_options &options = {}) const {
-        with_inputs(detail::append_arguments(*variant_, key, value, cache, sequences, options), inputs, heed::append);
+        with_inputs<void>(detail::append_arguments(*variant_, key, value, cache, sequences, options), inputs,
+                          heed::append);
     }
 
     /// The same without exceptions.
     status try_append(const input_argument &key, const input_argument &value, const cache_tensors &cache,
                       const sequence_list &sequences, const Inputs &inputs,
                       const call_options &options = {}) const noexcept {
-        return with_inputs(detail::append_arguments(*variant_, key, value, cache, sequences, options), inputs,
-                           heed::try_append);
+        return with_inputs<status>(detail::append_arguments(*variant_, key, value, cache, sequences, options), inputs,
+                                   heed::try_append);
     }
 
     /// Computes `output` of the new tokens of all sequences, which attend to what is stored in the cache.
     void cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
                 const output_argument &output, const Inputs &inputs, const call_options &options = {}) const {
-        with_inputs(detail::attend_arguments(*variant_, query, cache, sequences, output, options), inputs, heed::run);
+        with_inputs<void>(detail::attend_arguments(*variant_, query, cache, sequences, output, options), inputs,
+                          heed::run);
     }
 
     /// The same without exceptions.
     status try_cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
                       const output_argument &output, const Inputs &inputs,
                       const call_options &options = {}) const noexcept {
-        return with_inputs(detail::attend_arguments(*variant_, query, cache, sequences, output, options), inputs,
-                           heed::try_run);
+        return with_inputs<status>(detail::attend_arguments(*variant_, query, cache, sequences, output, options),
+                                   inputs, heed::try_run);
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }
 
   private:
-    template <typename Arguments, typename Result>
+    template <typename Result, typename Arguments>
     static Result with_inputs(Arguments arguments, const Inputs &inputs, Result (*call)(const Arguments &)) {
         const auto list = inputs.heed_inputs();
         arguments.inputs = list.data();
