@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sets up, builds, verifies and benchmarks the gallery, compares some sentences with MiniLM and shows what its attention
-# does. Can be repeated.
+# Sets up, builds, verifies and benchmarks the gallery, compares some sentences with MiniLM, shows what its attention
+# does, and lets SmolLM2 answer a question. Can be repeated.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -26,3 +26,7 @@ echo
 echo "== What attention does with a sentence: figures here, heat maps in build/attention"
 build/release/bin/sentence_embedding --inspect build/attention \
     "The keys to the old wooden cabinet are on the table, but nobody remembers who put them there."
+
+echo
+echo "== A question to SmolLM2, its keys and values in Heed's cache"
+build/release/bin/heed-chat "Why is the sky blue?"

@@ -78,7 +78,8 @@ std::int32_t choose(const float *logits, std::int32_t count, double temperature,
     }
     // The standard's distributions differ between libraries, its generators do not.
     const double drawn = static_cast<double>(random() >> 11) * 0x1p-53 * sum;
-    return static_cast<std::int32_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());
+    const auto chosen = std::upper_bound(up_to.begin(), up_to.end() - 1, drawn);  // rounding may have drawn the sum
+    return static_cast<std::int32_t>(chosen - up_to.begin());
 }
 
 forward_times scaled(const forward_times &times, double factor) {
