@@ -46,11 +46,11 @@ void decode_attention::read_rows() {
 }
 
 Expr decode_attention::key_element(const Expr &index, const Expr &key_offset) const {
-    return key_is_plain ? stored_key(index, key_index(key_offset)) : Expr(at_chunk(key_tile, {index, key_offset}));
+    return key_is_plain ? unscaled_key(index, key_index(key_offset)) : Expr(at_chunk(key_tile, {index, key_offset}));
 }
 
 Expr decode_attention::value_element(const Expr &index, const Expr &key_offset) const {
-    return value_is_plain ? stored_value(index, key_index(key_offset))
+    return value_is_plain ? unscaled_value(index, key_index(key_offset))
                           : Expr(at_chunk(value_tile, {index, key_offset}));
 }
 
@@ -76,8 +76,10 @@ void decode_attention::compute_scores() {
     keys_to_score = reachable_groups(together, "keys_to_score");
     const Expr scored = keys_to_score.y * together + keys_to_score.x;
     at_chunk(score, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
-    at_chunk(score, {scored, row, row_tile}) = variant.score_mod(
-        values_at(scored, at_chunk(product, {keys_to_score.x, row, row_tile, keys_to_score.y})), look_up());
+    Expr scaled_product = at_chunk(product, {keys_to_score.x, row, row_tile, keys_to_score.y});
+    const Expr key_factor = key_is_plain ? scale_of_key(key_index(scored)) : Expr();
+    if (key_factor.defined()) scaled_product = scaled_product * key_factor;
+    at_chunk(score, {scored, row, row_tile}) = variant.score_mod(values_at(scored, scaled_product), look_up());
 
     // Whole vectors of scores are compared and added, so what is not a key is masked, too.
     const pair_values here = values_at(key_in_chunk, Expr());
@@ -114,20 +116,24 @@ void decode_attention::compute_weights() {
     at_chunk(chunk_sum, {row, row_tile}) = 0.0f;
     at_chunk(chunk_sum, {row, row_tile}) += at_chunk(weight, {key_of(keys_to_add), row, row_tile});
 
+    Expr factor = value_is_plain ? scale_of_value(key_index(this_key)) : Expr();
     if (variant.weight_factor) {
+        const Expr of_variant = variant.weight_factor(values_at(this_key, Expr()), look_up());
+        factor = factor.defined() ? factor * of_variant : of_variant;
+    }
+    if (factor.defined()) {
         // A weight of 0 stays one, whatever the factor of a masked pair is.
         const Expr plain_weight = at_chunk(weight, {this_key, row, row_tile});
         at_chunk(applied_weight, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
         at_chunk(applied_weight, {this_key, row, row_tile}) =
-            Halide::select(is_positive_zero(plain_weight), 0.0f,
-                           plain_weight * variant.weight_factor(values_at(this_key, Expr()), look_up()));
+            Halide::select(is_positive_zero(plain_weight), 0.0f, plain_weight * factor);
     }
 }
 
 // A weight of 0 does not silence a NaN or an infinity in a masked value.
 void decode_attention::weigh_values() {
     const Expr first = Halide::min(vector * shape.value_lanes, variant.value_dim - shape.value_lanes);
-    const Func &applied = variant.weight_factor ? applied_weight : weight;
+    const Func &applied = applied_weight.defined() ? applied_weight : weight;
     const auto term = [&](const Expr &key_offset) {
         return at_chunk(applied, {key_offset, row, row_tile}) * value_element(first + lane, key_offset);
     };

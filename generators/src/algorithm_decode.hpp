@@ -56,7 +56,7 @@ class decode_attention : public forward_attention {
     Halide::Func chunk_max{"chunk_max"};              ///< (row, row tile)
     Halide::Func weight{"weight"};                    ///< (key, row, row tile): exp(score - chunk_max)
     Halide::Func chunk_sum{"chunk_sum"};              ///< (row, row tile)
-    Halide::Func applied_weight{"applied_weight"};    ///< weight * weight_factor, if there is one
+    Halide::Func applied_weight{"applied_weight"};    ///< weight times weight_factor and the value's scale, if any
     Halide::Func weighted_values{"weighted_values"};  ///< (lane, vector, row, row tile)
     /// (lane, vector, row, row tile): weighted values, then a vector each of the maximum and the sum.
     Halide::Func partial{"partial"};

@@ -169,16 +169,32 @@ std::vector<Expr> forward_attention::place_of(const Expr &index, const Expr &kv_
     return {index, token, group, Halide::unsafe_promise_clamped(pages(block), 0, key.dim(3).extent() - 1)};
 }
 
+Expr forward_attention::unscaled_key(const Expr &index, const Expr &kv_pos) const {
+    return to_float(key(place_of(index, kv_pos)), types.has_f16c);
+}
+
+Expr forward_attention::unscaled_value(const Expr &index, const Expr &kv_pos) const {
+    return to_float(value(place_of(index, kv_pos)), types.has_f16c);
+}
+
+Expr forward_attention::scale_of_key(const Expr &kv_pos) const {
+    const std::vector<Expr> place = place_of(0, kv_pos);
+    return key_scale.defined() ? Expr(key_scale(place[1], place[2], place[3])) : Expr();
+}
+
+Expr forward_attention::scale_of_value(const Expr &kv_pos) const {
+    const std::vector<Expr> place = place_of(0, kv_pos);
+    return value_scale.defined() ? Expr(value_scale(place[1], place[2], place[3])) : Expr();
+}
+
 Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
-    const std::vector<Expr> place = place_of(index, kv_pos);
-    const Expr element = to_float(key(place), types.has_f16c);
-    return key_scale.defined() ? element * key_scale(place[1], place[2], place[3]) : element;
+    const Expr element = unscaled_key(index, kv_pos), scale = scale_of_key(kv_pos);
+    return scale.defined() ? element * scale : element;
 }
 
 Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
-    const std::vector<Expr> place = place_of(index, kv_pos);
-    const Expr element = to_float(value(place), types.has_f16c);
-    return value_scale.defined() ? element * value_scale(place[1], place[2], place[3]) : element;
+    const Expr element = unscaled_value(index, kv_pos), scale = scale_of_value(kv_pos);
+    return scale.defined() ? element * scale : element;
 }
 
 Expr forward_attention::modified_key(const Expr &kv_pos, const number_of_row &of_row) {

@@ -93,9 +93,15 @@ class forward_attention : public attention_algorithm {
     row_parts of_queries, of_keys, of_values, of_outputs;
 
   protected:
-    /// Elements as they lie in memory.
+    /// Elements as floats.
     Halide::Expr stored_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
     Halide::Expr stored_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+
+    /// The same without the scale of the row, for sums that apply it once; and that scale, undefined where there is none.
+    Halide::Expr unscaled_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+    Halide::Expr unscaled_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+    Halide::Expr scale_of_key(const Halide::Expr &kv_pos) const;
+    Halide::Expr scale_of_value(const Halide::Expr &kv_pos) const;
 
     /// The indices of element `index` of a key or value in its tensor.
     std::vector<Halide::Expr> place_of(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
