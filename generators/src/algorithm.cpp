@@ -96,11 +96,8 @@ void softmax_attention::compute_scores() {
     const Expr key_offset = key_group * tile.keys_together + key_in_group;
     head_dims = RDom(0, dims_of_part, "head_dims");
     // Values are read in narrow columns, which processors do not foresee: they are asked for while keys are at work.
-    // Rows in pages are read a tile at a time.
     at_step(values_asked_for, {key_group}) =
-        types.in_pages ? Expr(0.0f)
-                       : read_ahead(value, key_block * tile.keys + key_group * tile.keys_together, tile.keys_together,
-                                    variant.value_dim);
+        values_read_ahead(key_block * tile.keys + key_group * tile.keys_together, tile.keys_together);
     at_step(product, {row, key_in_group, key_group}) = at_step(values_asked_for, {key_group});
     if (parts == 1) {
         at_step(product, {row, key_in_group, key_group}) +=

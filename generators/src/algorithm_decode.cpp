@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm_decode.hpp"
 
+#include <algorithm>
+
 #include "arithmetic.hpp"
 
 namespace heed::generators {
@@ -65,9 +67,11 @@ void decode_attention::compute_scores() {
         key_value = Halide::select(element < vectors * shape.lanes, 0.0f, key_value);
     }
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) = 0.0f;
+    const int vectors_of_line = std::max(64 / (shape.lanes * key.type().bytes()), 1);
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) +=
         at(query_rows, {element, row, row_tile}) * key_value +
-        Halide::select(row == 0, prefetched(key, place_ahead(first, key_offset)), 0.0f);
+        Halide::select(row == 0 && vectors % vectors_of_line == 0, prefetched(key, place_ahead(first, key_offset)),
+                       0.0f);
     lanes_to_add = RDom(0, shape.lanes, "lanes_to_add");
     at_chunk(product, {key_in_group, row, row_tile, key_group}) = 0.0f;
     at_chunk(product, {key_in_group, row, row_tile, key_group}) +=
@@ -141,8 +145,18 @@ void decode_attention::weigh_values() {
     keys_to_weigh = reachable_groups(shape.values_together, "keys_to_weigh");
     keys_to_weigh.where(whole_chunk_attends());
     const Expr weighed = keys_to_weigh.y * shape.values_together + keys_to_weigh.x;
+    // Values are asked for between the loops over rows: what is asked for within one is an operation on memory, before
+    // which all sums would have to be stored.
+    const int parts = shape.rows_together / shape.rows_weighed, in_part = (shape.values_together + parts - 1) / parts;
+    at_chunk(values_ahead, {part, key_group}) = values_read_ahead(
+        chunk * shape.keys + key_group * shape.values_together + rows_ahead(value, variant.value_dim) +
+            Halide::min(part * in_part, shape.values_together - in_part),
+        in_part);
+    const Expr asked = at_chunk(values_ahead, {row / shape.rows_weighed, keys_to_weigh.y});
     at_chunk(weighted_values, {lane, vector, row, row_tile}) +=
-        term(weighed) + Halide::select(row == 0, prefetched(value, place_ahead(first, weighed)), 0.0f);
+        term(weighed) +
+        Halide::select(row % shape.rows_weighed == 0 && vector % shape.columns_together == 0 && keys_to_weigh.x == 0,
+                       asked, 0.0f);
     const value_range reachable = reachable_keys();
     keys_to_weigh_singly = RDom(0, shape.keys, "keys_to_weigh_singly");
     keys_to_weigh_singly.where(kv_len > 0);
@@ -230,12 +244,16 @@ Expr decode_attention::head_of(const Expr &row_index, const Expr &tile) const {
     return (tile * shape.rows_together + row_index) % heads_in_group();
 }
 
+int decode_attention::rows_ahead(const Halide::ImageParam &tensor, int row_size) const {
+    return std::max(shape.bytes_ahead / (row_size * tensor.type().bytes()), 1);
+}
+
 Expr decode_attention::key_index(const Expr &key_offset) const {
     return Halide::clamp(chunk * shape.keys + key_offset, 0, last_key());
 }
 
 std::vector<Expr> decode_attention::place_ahead(const Expr &index, const Expr &key_offset) const {
-    const Expr kv_pos = chunk * shape.keys + key_offset + shape.keys_ahead;
+    const Expr kv_pos = chunk * shape.keys + key_offset + rows_ahead(key, variant.head_dim);
     return place_of(index, types.in_pages ? Halide::min(kv_pos, last_key()) : kv_pos);
 }
 

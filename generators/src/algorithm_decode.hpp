@@ -28,7 +28,8 @@ struct decode_shape {
     int scores_together = 0;   ///< scores of a vector; a multiple of keys_together that divides `keys`
     int values_together = 0;   ///< values that are weighed together; divides `keys`
     int columns_together = 0;  ///< vectors of values that are weighed together
-    int keys_ahead = 0;        ///< keys and values that are asked for before they are read
+    int rows_weighed = 0;      ///< rows for which they are; divides `rows_together`
+    int bytes_ahead = 0;       ///< of keys and of values: the distance at which they are asked for before they are read
 };
 
 class decode_attention : public forward_attention {
@@ -41,7 +42,7 @@ class decode_attention : public forward_attention {
 
     // A row is one head at one position: row = position * heads in the group + head = row_tile * rows_together + row.
     Halide::Var lane{"lane"}, vector{"vector"}, row{"row"}, row_tile{"row_tile"}, key_in_chunk{"key_in_chunk"},
-        key_in_group{"key_in_group"}, key_group{"key_group"}, chunk{"chunk"};
+        key_in_group{"key_in_group"}, key_group{"key_group"}, part{"part"}, chunk{"chunk"};
 
     Halide::RDom vectors, lanes_to_add, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate, keys_to_add,
         keys_to_weigh, keys_to_weigh_singly, chunks_to_compare, chunks_to_add, chunks_to_merge;
@@ -57,6 +58,7 @@ class decode_attention : public forward_attention {
     Halide::Func weight{"weight"};                    ///< (key, row, row tile): exp(score - chunk_max)
     Halide::Func chunk_sum{"chunk_sum"};              ///< (row, row tile)
     Halide::Func applied_weight{"applied_weight"};    ///< weight times weight_factor and the value's scale, if any
+    Halide::Func values_ahead{"values_ahead"};        ///< (part of a group, group of values): 0, once asked for
     Halide::Func weighted_values{"weighted_values"};  ///< (lane, vector, row, row tile)
     /// (lane, vector, row, row tile): weighted values, then a vector each of the maximum and the sum.
     Halide::Func partial{"partial"};
@@ -84,6 +86,7 @@ class decode_attention : public forward_attention {
 
     Halide::Expr position_of(const Halide::Expr &row_index, const Halide::Expr &tile) const;
     Halide::Expr head_of(const Halide::Expr &row_index, const Halide::Expr &tile) const;
+    int rows_ahead(const Halide::ImageParam &tensor, int row_size) const;
     Halide::Expr key_index(const Halide::Expr &key_offset) const;
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;

@@ -105,16 +105,6 @@ normalised attention_algorithm::normalise(const Expr &maximum, const Expr &sum, 
             Halide::select(nothing_visible, minus_infinity(), reference + arithmetic::log(arithmetic::tag{}, total))};
 }
 
-// A function of the runtime, for many lines at once and for the second cache.
-Expr attention_algorithm::read_ahead(const Halide::ImageParam &rows_of, const Expr &first_row, int rows,
-                                     int elements) const {
-    const Expr buffer = Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(),
-                                                         rows_of.name() + ".buffer", rows_of.parameter());
-    return Halide::Internal::Call::make(Halide::Float(32), "heed_read_ahead",
-                                        {buffer, first_row, group, batch, rows, elements},
-                                        Halide::Internal::Call::Extern);
-}
-
 // Halide's own directive asks for one line in four; this is what it is made of.
 Expr attention_algorithm::prefetched(const Halide::ImageParam &tensor, const std::vector<Expr> &place) const {
     Expr offset = Halide::cast<int64_t>(0);
@@ -156,6 +146,22 @@ std::vector<Halide::Argument> forward_attention::arguments(const std::vector<Hal
     all.push_back(q_len);
     all.push_back(kv_len);
     return all;
+}
+
+// A function of the runtime, for many lines at once and for the second cache.
+Expr forward_attention::values_read_ahead(const Expr &first_row, int rows) const {
+    const auto buffer_of = [](const Halide::ImageParam &tensor) {
+        return Halide::Internal::Variable::make(Halide::type_of<halide_buffer_t *>(), tensor.name() + ".buffer",
+                                                tensor.parameter());
+    };
+    const auto call = [](const char *function, const std::vector<Expr> &arguments) {
+        return Halide::Internal::Call::make(Halide::Float(32), function, arguments, Halide::Internal::Call::Extern);
+    };
+    if (types.in_pages) {
+        return call("heed_read_ahead_in_pages",
+                    {buffer_of(value), buffer_of(pages), first_row, group, rows, variant.value_dim});
+    }
+    return call("heed_read_ahead", {buffer_of(value), first_row, group, batch, rows, variant.value_dim});
 }
 
 // Positions are not negative, which makes a division without a sign the faster one. The runtime has checked the pages.

@@ -57,10 +57,6 @@ class attention_algorithm {
     /// Of a row whose weights, relative to e^maximum, have this sum. `of_row` is any pair of the row.
     normalised normalise(const Halide::Expr &maximum, const Halide::Expr &sum, const pair_values &of_row) const;
 
-    /// 0, once the processor has been asked for these rows of key or value, into its second cache.
-    Halide::Expr read_ahead(const Halide::ImageParam &rows_of, const Halide::Expr &first_row, int rows,
-                            int elements) const;
-
     /// 0, once the processor has been asked for the line of this element, into its first cache.
     Halide::Expr prefetched(const Halide::ImageParam &tensor, const std::vector<Halide::Expr> &place) const;
 
@@ -97,11 +93,15 @@ class forward_attention : public attention_algorithm {
     Halide::Expr stored_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
     Halide::Expr stored_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
 
-    /// The same without the scale of the row, for sums that apply it once; and that scale, undefined where there is none.
+    /// The same without the scale of the row, for sums that apply it once; and that scale, undefined where there is
+    /// none.
     Halide::Expr unscaled_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
     Halide::Expr unscaled_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
     Halide::Expr scale_of_key(const Halide::Expr &kv_pos) const;
     Halide::Expr scale_of_value(const Halide::Expr &kv_pos) const;
+
+    /// 0, once the processor has been asked for these rows of values, into its second cache.
+    Halide::Expr values_read_ahead(const Halide::Expr &first_row, int rows) const;
 
     /// The indices of element `index` of a key or value in its tensor.
     std::vector<Halide::Expr> place_of(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
