@@ -43,7 +43,7 @@ decode_shape decode_shape_for(const variant_source &variant, const std::string &
     shape.value_lanes = power_of_two_below(std::min(lanes, variant.value_dim));
     shape.rows_together = (heads + row_tiles - 1) / row_tiles;
     shape.keys = 512;
-    shape.keys_together = power_of_two_below(std::clamp(8 / shape.rows_together, 1, lanes / 2));
+    shape.keys_together = power_of_two_below(std::clamp(16 / shape.rows_together, 1, std::min(lanes / 2, 8)));
     shape.scores_together = lanes;
     const int value_vectors = (variant.value_dim + shape.value_lanes - 1) / shape.value_lanes;
     const int accumulators = isa == "avx512" ? 16 : 8;
