@@ -109,7 +109,7 @@ kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &p
 
 kernel_facts facts_of_decode(const variant_source &variant, const kernel_plan &plan) {
     const int heads = variant.heads / variant.groups;
-    return {heads, decode_shape_for(variant, plan.isa).keys, heads, most_decoded_queries, {}};
+    return {heads, decode_shape_for(variant, plan.isa).keys, heads, most_decoded_queries(variant), {}};
 }
 
 kernel_pipelines make_weights(const variant_source &variant, const kernel_plan &plan) {

@@ -8,7 +8,7 @@
 namespace heed::generators {
 
 /// More new tokens than this are a prompt: the runtime then takes the schedule for many queries.
-inline constexpr int most_decoded_queries = 16;
+int most_decoded_queries(const variant_source &variant);
 
 decode_shape decode_shape_for(const variant_source &variant, const std::string &isa);
 
