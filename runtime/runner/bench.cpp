@@ -414,8 +414,10 @@ samples time_empty_calls(const variant_description &variant, const kernel_descri
 }
 
 void print_no_kernel(const bench_options &options) {
-    fmt::print(stderr, "bench: there is no kernel of the pass {} that this machine can run\n",
-               options.pass.empty() ? "forward or cached" : options.pass);
+    const bool of_schedule = !options.schedule.empty() && options.schedule != "all";
+    fmt::print(stderr, "bench: there is no kernel of the pass {}{} that this machine can run\n",
+               options.pass.empty() ? "forward or cached" : options.pass,
+               of_schedule ? " and the schedule " + options.schedule : "");
 }
 
 }  // namespace

@@ -324,6 +324,9 @@ checked_cached_call check_append_arguments(const cached_arguments &arguments, co
         check.elements_are_distinct(name, part);
         check.memory_is_separate(name, part, "key", key);
         check.memory_is_separate(name, part, "value", value);
+        for (int i = 0; i < variant.input_count; ++i) {
+            check.memory_is_separate(name, part, text("input '", variant.inputs[i].name, "'"), arguments.inputs[i]);
+        }
         for (const auto &[other_name, other] : parts_of(arguments.cache)) {
             if (name != other_name) {
                 check.memory_is_separate(name, part, other_name, other);

@@ -101,6 +101,7 @@ TEST_CASE("bench of calls on caches") {
         CAPTURE(result.err);
         REQUIRE(result.status == 0);
         CHECK(result.err.empty());
+        CHECK(contains(result.out, " cached "));
         const auto records = nlohmann::json::parse(std::ifstream(json.name));
         REQUIRE(records.size() == 1);
         CHECK(records[0]["pass"] == "cached");
@@ -109,6 +110,19 @@ TEST_CASE("bench of calls on caches") {
         CHECK(records[0]["key_value_bytes"] == 40 * 2 * (6 + 5) * 4);
     }
     CHECK(run_command(library, {"bench", "plain", "--overhead", "--threads", "1", "--repeat", "1"}).status == 0);
+}
+
+TEST_CASE("the size of a cache's pages") {
+    const auto bench = [](const char *page_size) {
+        return run_command(fakes::library_with_cache(fakes::mistake::fails_in_many_pages),
+                           {"bench", "plain", "--q", "1", "--kv", "65", "--threads", "1", "--repeat", "1",
+                            "--round-time", "0", "--page-size", page_size});
+    };
+    CHECK(bench("0").status == 0);
+    CHECK(bench("65").status == 0);
+    const auto result = bench("64");
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "plain: kernel fake_cached_naive_f32_x86_64 failed: it returned -1"));
 }
 
 TEST_CASE("bench of a pass that the library lacks") {
@@ -132,6 +146,11 @@ TEST_CASE("bench of a pass that the library lacks") {
         CHECK(cached.status == 1);
         CHECK(cached.err == "bench: there is no kernel of the pass cached that this machine can run\n");
     }
+    const auto decode = run_command(library, {"bench", "plain", "--seq", "8", "--schedule", "decode"});
+    CHECK(decode.status == 1);
+    CHECK(
+        decode.err ==
+        "bench: there is no kernel of the pass forward or cached and the schedule decode that this machine can run\n");
 }
 
 TEST_CASE("a cache holds the keys of all its queries") {

@@ -62,6 +62,9 @@ TEST_CASE("list shows kernels and tensors of caches, explain the kernel that att
         CHECK(contains(explained.out, "kernel fake_cached_naive_f32_x86_64: tiles of "));
         CHECK_FALSE(contains(explained.out, "fake_append"));
     }
+    const auto inspected = run_command(library, {"inspect", "plain"});
+    CHECK(inspected.status == 1);
+    CHECK(contains(inspected.err, "inspect: plain has no kernel of the pass 'weights'"));
 }
 
 TEST_CASE("list prints a rank of 0 as a number") {

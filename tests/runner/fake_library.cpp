@@ -147,6 +147,7 @@ int attend(void **arguments, pass which) {
                        kv_len = *static_cast<const std::int32_t *>(tail[1]);
     const auto *output = static_cast<const halide_buffer_t *>(tail[2]);
     const auto *log_sum_exp = static_cast<const halide_buffer_t *>(tail[3]);
+    if (What == mistake::fails_in_many_pages && in_pages && pages->dim[0].extent > 1) return -1;
     const auto row_of_key = [&](const halide_buffer_t *of, std::int64_t d, std::int64_t k, std::int64_t g,
                                 std::int64_t b) {
         if (!in_pages) return at(of, {d, k, g, b});

@@ -27,6 +27,7 @@ enum class mistake {
     forgets_place_in_page,  ///< of the pass "cached": each token of a page is its first
     forgets_last_page,      ///< of the pass "cached", where it is not the only one
     takes_first_sequence,   ///< of the pass "cached": the inputs of all sequences are those of the first
+    fails_in_many_pages,    ///< of the pass "cached": where a sequence has more than one page
     appends_neighbours_row  ///< of the pass "append": the second of the tokens gets the row of the first
 };
 

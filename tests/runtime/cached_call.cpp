@@ -11,12 +11,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "scratch.hpp"
 
 namespace {
 
@@ -153,15 +157,20 @@ constexpr heed::input_description input{"lengths", data_type::i32, 1};
 
 heed::index_range input_index(const heed::call_sizes &sizes, int, int) { return {0, sizes.batch - 1, true}; }
 
-/// A window of four keys.
+/// Causal, with a window of four keys.
 heed::tile_class classify(const heed::call_sizes &sizes, const heed::tile_bounds &tile, const heed::input_reader &) {
-    return tile.first_key + tile.key_count <= sizes.kv_len - sizes.q_len - 3 ? heed::tile_class::empty
-                                                                             : heed::tile_class::mixed;
+    const std::int64_t first_position = sizes.kv_len - sizes.q_len + tile.first_row;
+    const bool is_behind = tile.first_key + tile.key_count - 1 <= first_position - 4;
+    const bool is_ahead = tile.first_key > first_position + tile.row_count - 1;
+    return is_behind || is_ahead ? heed::tile_class::empty : heed::tile_class::mixed;
 }
 
-const heed::variant_description variant{
-    "paged", "a window", heads, groups,  head_dim, value_dim,
-    0.5,     &input,     1,     kernels, 5,        {nullptr, nullptr, nullptr, nullptr, input_index, classify}};
+const heed::variant_description variant{"paged",  "causal, in a window",
+                                        heads,    groups,
+                                        head_dim, value_dim,
+                                        0.5,      &input,
+                                        1,        kernels,
+                                        5,        {nullptr, nullptr, nullptr, nullptr, input_index, classify}};
 
 /// A dense tensor whose extents a test may change; those of `memory` are what is allocated.
 template <typename T>
@@ -342,6 +351,7 @@ TEST_CASE("log_sum_exp that nobody asked for has memory of its own") {
     for (const seen_call &call : fake.calls) {
         const seen_buffer &log_sum_exp = call.buffers[4];
         CHECK(log_sum_exp.host != nullptr);
+        CHECK(reinterpret_cast<std::uintptr_t>(log_sum_exp.host) % heed::detail::scratch_alignment == 0);
         CHECK(same(log_sum_exp[0], 0, 2, call.q_len));
         CHECK(same(log_sum_exp[1], 0, call.q_len, 1));
         CHECK(same(log_sum_exp[2], 0, groups, 2 * call.q_len));
@@ -628,6 +638,12 @@ TEST_CASE("calls with a cache that must be refused: rows") {
         refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.extents[1] = 2; }) ==
         "paged: log_sum_exp has 2 heads, the kernel was compiled for heads = 4. Heads are dimension 1 of the extents, "
         "(1, 2, 3)");
+    CHECK(refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.extents[0] = 2; }) ==
+          "paged: log_sum_exp has batch 2, query has batch 1: they must agree. Extents: log_sum_exp (2, 4, 3), query "
+          "(1, 4, 3, 8)");
+    CHECK(refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.strides[1] = 1 << 30; }) ==
+          "paged: log_sum_exp spans more than 2147483647 elements, kernels count them in 32 bits. Extents (1, 4, 3), "
+          "strides (12, 1073741824, 1). Fix: spread sequences over several calls, and over several caches");
     CHECK(refused(false, [](call &of, cached_arguments &a) { a.key = of.key.read(); }) ==
           "paged: key or value is given, but attention reads them from the cache. Fix: leave them out, and store new "
           "tokens by heed::append before");
@@ -689,6 +705,11 @@ TEST_CASE("calls with a cache that must be refused: the cache") {
     CHECK(message() ==
           "paged: key_scale has pages 5, the cache's key has pages 6: they must agree. Extents: key_scale (5, 2, 4), "
           "the cache's key (6, 2, 4, 8)");
+    of.key_scale.extents[0] = 6;
+    of.key_scale.strides[0] = 1 << 30;
+    CHECK(message() ==
+          "paged: key_scale spans more than 2147483647 elements, kernels count them in 32 bits. Extents (6, 2, 4), "
+          "strides (1073741824, 4, 1). Fix: spread sequences over several calls, and over several caches");
     of.arguments.cache.key_scale = {};
     CHECK(message() == "paged: key_scale is missing, it must be a tensor (pages, groups, page_size)");
     CHECK(fake.calls.empty());
@@ -736,15 +757,57 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
             std::string("paged: input 'lengths' has extent 1 in dimension 0, a call with batch = 2, q_len = 2, kv_len "
                         "= 10 reads its elements 0 to 1. Fix: pass at least 2 there"));
     }
+    static heed::variant_description by_key = variant;
+    by_key.readings.input_index = [](const heed::call_sizes &sizes, int, int) {
+        return heed::index_range{0, sizes.kv_len - 1, true};
+    };
+    CHECK(
+        refused(false,
+                [](call &of, cached_arguments &a) {
+                    a.variant = &by_key;
+                    of.lengths.extents[0] = 12;
+                    of.sequences[1].length = 13;
+                }) ==
+        "paged: input 'lengths' has extent 12 in dimension 0, a call with batch = 2, q_len = 1, kv_len = 13 reads its "
+        "elements 0 to 12. Fix: pass at least 13 there");
     CHECK(refused(true, [](call &of, cached_arguments &) { of.lists[0][2] = -1; }) ==
           "paged: sequence 0 has page -1 for its tokens 8 to 9, the cache has pages 0 to 5. Fix: only tokens that are "
           "not written may be without one");
-    CHECK(refused(true, [](call &of, cached_arguments &) { of.lists[1][1] = of.lists[0][2]; }) ==
-          "paged: page 3 would get new tokens of sequence 0 and of sequence 1: a page that is shared, or occurs twice, "
-          "cannot be written. Fix: give each a page of its own");
-    CHECK(refused(false, [](call &of, cached_arguments &) { of.lists[0][1] = -1; }) ==
-          "paged: sequence 0 has no page for its tokens 4 to 7, but the mask of the declaration may let its new tokens "
-          "see them. Fix: keep them in the cache, or declare a mask, such as sliding_window, that hides them");
+    const auto twice = [](int page, int first, int second) {
+        return "paged: page " + std::to_string(page) + " would get new tokens of sequence " + std::to_string(first) +
+               " and of sequence " + std::to_string(second) +
+               ": a page that is shared, or occurs twice, cannot be written. Fix: give each a page of its own";
+    };
+    CHECK(refused(true, [](call &of, cached_arguments &) { of.lists[1][1] = of.lists[0][2]; }) == twice(3, 0, 1));
+    // Tokens 7 and 8 are in two pages, of which the first holds others, too.
+    CHECK(refused(true, [](call &of, cached_arguments &) {
+              of.sequences[0].length = 9;
+              of.lists[1][1] = of.lists[0][1];
+          }) == twice(2, 0, 1));
+    CHECK(refused(true, [](call &of, cached_arguments &) {
+              of.sequences[0].length = 9;
+              of.lists[0][2] = of.lists[0][1];
+          }) == twice(2, 0, 0));
+    const auto no_page = [](int tokens, int last) {
+        return "paged: sequence 0 has no page for its tokens " + std::to_string(tokens) + " to " +
+               std::to_string(last) +
+               ", but the mask of the declaration may let its new tokens see them. Fix: keep them in the cache, or "
+               "declare a mask, such as sliding_window, that hides them";
+    };
+    CHECK(refused(false, [](call &of, cached_arguments &) { of.lists[0][1] = -1; }) == no_page(4, 7));
+    CHECK(refused(false, [](call &of, cached_arguments &) { of.lists[0][0] = of.lists[0][1] = -1; }) == no_page(0, 7));
+    // Behind a page that nobody sees.
+    CHECK(refused(false, [](call &of, cached_arguments &) { of.lists[0][0] = of.lists[0][2] = -1; }) == no_page(8, 9));
+    // The last key of a page alone is seen, by the first query.
+    CHECK(refused(false, [](call &of, cached_arguments &) {
+              of.sequences[0].length = 12;
+              of.lists[0][1] = -1;
+          }) == no_page(4, 7));
+    // The last query alone sees the page.
+    CHECK(refused(false, [](call &of, cached_arguments &) {
+              of.sequences[0].length = 9;
+              of.lists[0][2] = -1;
+          }) == no_page(8, 8));
     CHECK(refused(false, [](call &of, cached_arguments &) {
               of.cache_key.extents[0] = of.cache_value.extents[0] = 0;
               of.sequences[1].new_tokens = 0;
@@ -778,6 +841,8 @@ TEST_CASE("calls with a cache that must be refused: shared memory") {
           overlap("the cache's key", "key"));
     CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.value.data; }) ==
           overlap("the cache's value", "value"));
+    CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.lengths.data; }) ==
+          overlap("the cache's value", "input 'lengths'"));
     CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.cache_key.data; }) ==
           overlap("the cache's key", "the cache's value"));
     CHECK(
