@@ -140,6 +140,8 @@ class timed_problem {
             const resident_growth growth;
             timed.call();
             if (options_.memory) timed.extra_bytes = growth.bytes();
+            // What is compared with PyTorch.
+            if (timed.kernel->types == tensor_types()) timed.call.fetch_results();
             const auto begin = clock::now();
             timed.call();
             constexpr double most_calls = 1000.0;
@@ -427,6 +429,13 @@ samples time_empty_calls(const variant_description &variant, const kernel_descri
     return time_tiny_calls(with_nothing, nothing[0], threads, options);
 }
 
+void print_no_kernel(const bench_options &options) {
+    const bool of_schedule = !options.schedule.empty() && options.schedule != "all";
+    fmt::print(stderr, "bench: there is no kernel of the pass {}{} that this machine can run\n",
+               options.pass.empty() ? "forward or cached" : options.pass,
+               of_schedule ? " and the schedule " + options.schedule : "");
+}
+
 }  // namespace
 
 int bench(const kernel_library &library, const bench_options &options) {
@@ -473,9 +482,7 @@ int bench(const kernel_library &library, const bench_options &options) {
     for (const std::string &note : torch.notes()) fmt::print("{}\n", note);
     write_file(options.json_file, bench_json(records));
     write_file(options.csv_file, bench_csv(records));
-    if (records.empty())
-        fmt::print(stderr, "bench: there is no kernel of the pass {} that this machine can run\n",
-                   options.pass.empty() ? "forward or cached" : options.pass);
+    if (records.empty()) print_no_kernel(options);
     return records.empty() || torch.has_ended() ? 1 : 0;
 }
 
@@ -494,6 +501,7 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
                            microseconds(empty.smallest()), microseconds(empty.median())});
             }
     fmt::print("Calls with one query, one key and a batch of 1; the mean of 5000 calls a round.\n{}", table.text());
+    if (table.empty()) print_no_kernel(options);
     return table.empty() ? 1 : 0;
 }
 

@@ -84,13 +84,16 @@ std::int64_t last_level_cache_bytes() {
 
 std::string bench_table(const std::vector<bench_record> &records) {
     const bool sdpa = any(records, &bench_record::torch_min_s), flex = any(records, &bench_record::flex_min_s),
-               memory = any(records, &bench_record::extra_bytes);
+               memory = any(records, &bench_record::extra_bytes),
+               passes = std::any_of(records.begin(), records.end(),
+                                    [](const auto &record) { return std::string(record.kernel->pass) != "forward"; });
     std::vector<std::string> header{"variant",         "schedule",  "isa",
                                     "dtype",           "batch",     "q_len",
                                     "kv_len",          "threads",   "min (ms)",
                                     "median (ms)",     "GFLOP/s",   "FMA peak (GFLOP/s)",
                                     "of FMA peak (%)", "K+V (MiB)", "K+V read (GB/s)",
                                     "of read peak (%)"};
+    if (passes) header.insert(header.begin() + 1, "pass");
     if (sdpa) header.insert(header.end(), {"SDPA min (ms)", "SDPA / Heed (x)"});
     if (flex) header.insert(header.end(), {"Flex min (ms)", "Flex / Heed (x)"});
     if (memory) header.emplace_back("extra memory (MiB)");
@@ -112,6 +115,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                      fmt::format("{:.1f}", record.bytes / 0x1p20),
                                      fmt::format("{:.2f}", record.read_gbps()),
                                      fmt::format("{:.1f}", 100.0 * record.fraction_of_read_peak())};
+        if (passes) row.insert(row.begin() + 1, record.kernel->pass);
         const auto add_peer = [&](const std::optional<double> &seconds) {
             row.push_back(seconds ? fmt::format("{:.3f}", *seconds * 1e3) : "");
             row.push_back(seconds ? fmt::format("{:.2f}", *seconds / record.min_s) : "");

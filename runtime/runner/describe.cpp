@@ -53,34 +53,47 @@ bool has_weights(const variant_description &variant) {
 
 std::vector<argument_text> arguments_of(const variant_description &variant) {
     const auto number = [](int value) { return fmt::format("{}", value); };
+    const auto is_on_cache = [](const kernel_description &kernel) { return reads_cache(kernel) || !is_called(kernel); };
+    const kernel_description *const first = variant.kernels, *const end = first + variant.kernel_count;
+    // Calls with keys and values in tensors; where there are none, those with a cache.
+    const bool has_cache = std::any_of(first, end, is_on_cache),
+               on_cache = has_cache && std::all_of(first, end, is_on_cache);
     // "f32 or f16" where there are kernels for both.
-    const auto types_of = [&](data_type tensor_types::*tensor) {
+    const auto types_of = [&](bool of_cache, data_type tensor_types::*tensor) {
         std::vector<std::string> names;
-        for (int i = 0; i < variant.kernel_count; ++i) {
-            const std::string name = name_of(variant.kernels[i].types.*tensor);
-            if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        for (const kernel_description *kernel = first; kernel != end; ++kernel) {
+            const std::string name = name_of(kernel->types.*tensor);
+            if (is_on_cache(*kernel) == of_cache && std::find(names.begin(), names.end(), name) == names.end())
+                names.push_back(name);
         }
         return names.empty() ? "f32" : fmt::format("{}", fmt::join(names, " or "));
     };
-    std::vector<argument_text> result{{"query",
-                                       types_of(&tensor_types::query),
-                                       {"batch", number(variant.heads), "q_len", number(variant.head_dim)},
-                                       "in"},
-                                      {"key",
-                                       types_of(&tensor_types::key),
-                                       {"batch", number(variant.groups), "kv_len", number(variant.head_dim)},
-                                       "in"},
-                                      {"value",
-                                       types_of(&tensor_types::value),
-                                       {"batch", number(variant.groups), "kv_len", number(variant.value_dim)},
-                                       "in"},
-                                      {"output",
-                                       types_of(&tensor_types::output),
-                                       {"batch", number(variant.heads), "q_len", number(variant.value_dim)},
-                                       "out"}};
+    const auto tensor_of = [&](const char *name, data_type tensor_types::*type, int heads, const char *length, int dim,
+                               const char *role) -> argument_text {
+        return {name,
+                types_of(on_cache, type),
+                {on_cache ? "1" : "batch", number(heads), on_cache ? "tokens" : length, number(dim)},
+                role};
+    };
+    // A cache is filled from tensors of the type of queries.
+    const auto key_type = on_cache ? &tensor_types::query : &tensor_types::key,
+               value_type = on_cache ? &tensor_types::query : &tensor_types::value;
+    const char *const key_role = on_cache ? "in, of append" : "in";
+    std::vector<argument_text> result{
+        tensor_of("query", &tensor_types::query, variant.heads, "q_len", variant.head_dim, "in"),
+        tensor_of("key", key_type, variant.groups, "kv_len", variant.head_dim, key_role),
+        tensor_of("value", value_type, variant.groups, "kv_len", variant.value_dim, key_role),
+        tensor_of("output", &tensor_types::output, variant.heads, "q_len", variant.value_dim, "out")};
+    if (has_cache)
+        for (const bool is_key : {true, false})
+            result.push_back(
+                {is_key ? "cache.key" : "cache.value",
+                 types_of(true, is_key ? &tensor_types::key : &tensor_types::value),
+                 {"pages", number(variant.groups), "page_size", number(is_key ? variant.head_dim : variant.value_dim)},
+                 "out of append, in of calls of the pass cached"});
     if (has_weights(variant))
         result.push_back({"weights",
-                          types_of(&tensor_types::output),
+                          types_of(false, &tensor_types::output),
                           {"batch", number(variant.heads), "q_len", "kv_len"},
                           "out of calls of the pass weights, which take no value and have no output"});
     for (int i = 0; i < variant.input_count; ++i) {
@@ -89,7 +102,10 @@ std::vector<argument_text> arguments_of(const variant_description &variant) {
         result.push_back(input);
     }
     if (has_log_sum_exp(variant))
-        result.push_back({"log_sum_exp", "f32", {"batch", number(variant.heads), "q_len"}, "out, optional"});
+        result.push_back({"log_sum_exp",
+                          "f32",
+                          {on_cache ? "1" : "batch", number(variant.heads), on_cache ? "tokens" : "q_len"},
+                          "out, optional"});
     return result;
 }
 

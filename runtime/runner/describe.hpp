@@ -21,10 +21,11 @@ struct argument_text {
     std::string name;
     std::string type;
     std::vector<std::string> shape;
-    std::string role;  ///< "in", "out" or "out, optional"
+    std::string role;  ///< "in", "out" or "out, optional", and of which calls if not of all
 };
 
-/// The arguments of a variant's call in their order. Extents of inputs are those of the readings: names where they vary
+/// The arguments of a variant's call in their order: with keys and values in tensors, or, where there are kernels for
+/// caches alone, of calls with a cache. Extents of inputs are those of the readings: names where they vary
 /// with the call ("kv_len"), "any" where the declaration does not bound the index.
 std::vector<argument_text> arguments_of(const variant_description &variant);
 

@@ -45,6 +45,7 @@ std::vector<const kernel_description *> select_kernels(const variant_description
                 fmt::format("{}: this machine cannot run the kernel for '{}'", variant.name, kernel.isa));
         }
     }
+    if (pass != nullptr && present.empty()) return {};
     for (const std::string &isa : isas)
         if (std::find(present.begin(), present.end(), isa) == present.end())
             throw std::invalid_argument(

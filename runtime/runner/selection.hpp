@@ -16,8 +16,8 @@ std::vector<const variant_description *> select_variants(const kernel_library &l
                                                          const std::vector<std::string> &names);
 
 /// The kernels of these instruction sets that run on this machine, in the table's order; all sets if there are none
-/// named. `pass`: of this pass only; null: of all. Throws std::invalid_argument if the variant has no kernel for a set,
-/// or this machine cannot run it.
+/// named. `pass`: of this pass only, none if the variant lacks it; null: of all. Throws std::invalid_argument if there
+/// is no kernel for a set, or this machine cannot run it.
 std::vector<const kernel_description *> select_kernels(const variant_description &variant,
                                                        const std::vector<std::string> &isas,
                                                        const char *pass = nullptr);

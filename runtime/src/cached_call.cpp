@@ -208,6 +208,8 @@ class cached_kernels {
 
     void finish(const kernel_description &kernel, int result) const {
         if (result != 0) {
+            // Other tasks may be reporting errors, too.
+            const std::lock_guard<std::mutex> guard(context_.error_lock);
             detail::report(variant_, kernel, context_, result);
         }
     }

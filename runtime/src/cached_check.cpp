@@ -127,6 +127,11 @@ class cached_checker : public checker {
         const std::int64_t pages = call.cache_key.axes[0].extent;
         for (std::int64_t block = 0; block * call.page_size < sequence.length; ++block) {
             const std::int32_t page = sequence.pages[block];
+            if (pages == 0) {
+                refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
+                       " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
+                       ", but the cache has no pages");
+            }
             if (page < -1 || page >= pages || (page == -1 && block >= first_block)) {
                 refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
                        " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
@@ -319,6 +324,9 @@ checked_cached_call check_append_arguments(const cached_arguments &arguments, co
         check.elements_are_distinct(name, part);
         check.memory_is_separate(name, part, "key", key);
         check.memory_is_separate(name, part, "value", value);
+        for (int i = 0; i < variant.input_count; ++i) {
+            check.memory_is_separate(name, part, text("input '", variant.inputs[i].name, "'"), arguments.inputs[i]);
+        }
         for (const auto &[other_name, other] : parts_of(arguments.cache)) {
             if (name != other_name) {
                 check.memory_is_separate(name, part, other_name, other);

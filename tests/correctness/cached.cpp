@@ -8,6 +8,9 @@
 #include "heed_cached_kernels.hpp"
 #include "heed_cached_type_kernels.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <string>
 
@@ -46,10 +49,80 @@ semantics changed(const tensor<float, 2> &key_gain) {
         for (std::size_t d = 0; d < row.size(); ++d) row[d] *= double{key_gain(at.head, d)};
         rotate(row, at.position);
     };
-    meaning.modify_value = [](row_values &row, const place &) {
-        for (double &element : row) element = element * 2 + 1;
+    meaning.modify_value = [](row_values &row, const place &at) {
+        for (double &element : row) element = element * 2 + static_cast<double>((at.position + at.batch) % 3);
     };
     return meaning;
+}
+
+/// Elements that end where memory does: a read past them ends the process.
+template <typename T>
+class guarded {
+  public:
+    explicit guarded(std::int64_t count) {
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+        const std::size_t usable = (bytes + page - 1) / page * page;
+        bytes_ = usable + page;
+        memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        REQUIRE(memory_ != MAP_FAILED);
+        char *const end = static_cast<char *>(memory_) + usable;
+        REQUIRE(mprotect(end, page, PROT_NONE) == 0);
+        first_ = reinterpret_cast<T *>(end - bytes);
+    }
+    guarded(const guarded &) = delete;
+    guarded &operator=(const guarded &) = delete;
+    ~guarded() { munmap(memory_, bytes_); }
+
+    T *data() const { return first_; }
+    T &operator[](std::int64_t i) const { return first_[i]; }
+
+  private:
+    void *memory_;
+    std::size_t bytes_;
+    T *first_;
+};
+
+/// Of a cache whose values are 1 where there are tokens, and NaN behind them: every output is 1.
+template <class Inputs>
+void attend_at_the_end_of_memory(const heed::attention_kernel<Inputs> &kernel, const inputs_or_none<Inputs> &inputs,
+                                 std::int64_t length, std::int64_t page_size) {
+    const heed::variant_description &variant = kernel.description();
+    const std::int64_t blocks = (length + page_size - 1) / page_size;
+    const guarded<std::int32_t> list(blocks);
+    const guarded<float> key(blocks * variant.groups * page_size * variant.head_dim),
+        value(blocks * variant.groups * page_size * variant.value_dim);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+        list[block] = static_cast<std::int32_t>(block);
+        for (std::int64_t row = 0; row < variant.groups * page_size; ++row) {
+            const float element = block * page_size + row % page_size < length ? 1.0f : not_a_number;
+            const std::int64_t place = block * variant.groups * page_size + row;
+            std::fill_n(key.data() + place * variant.head_dim, variant.head_dim, element);
+            std::fill_n(value.data() + place * variant.value_dim, variant.value_dim, element);
+        }
+    }
+    const std::int64_t key_extents[] = {blocks, variant.groups, page_size, variant.head_dim},
+                       value_extents[] = {blocks, variant.groups, page_size, variant.value_dim};
+    const heed::cache_tensors cache{{key.data(), data_type::f32, 4, key_extents, nullptr},
+                                    {value.data(), data_type::f32, 4, value_extents, nullptr},
+                                    {},
+                                    {}};
+    for (const kernel_choice &which : kernels_of(variant, "cached")) {
+        for (const std::int64_t rows : {std::int64_t{1}, std::min<std::int64_t>(length, 20)}) {
+            INFO(which.text(), ", ", rows, " rows, length ", length, ", pages of ", page_size);
+            tensor<float, 4> query({1, variant.heads, rows, variant.head_dim});
+            tensor<float, 4> output({1, variant.heads, rows, variant.value_dim});
+            for_each_index<4>(query.extents(), [&](const auto &at) { query[at] = 1; });
+            attend_to(kernel, query, cache, {{rows, length, list.data()}}, output, inputs,
+                      {{}, 1, which.isa, which.schedule});
+            double worst = 0;
+            for_each_index<4>(output.extents(), [&](const auto &at) {
+                const double error = std::fabs(output[at] - 1);
+                worst = std::isnan(error) ? infinity : std::max(worst, error);
+            });
+            CHECK(worst <= 1e-5);
+        }
+    }
 }
 
 tensor<float, 2> key_gains() {
@@ -154,6 +227,16 @@ TEST_CASE("NaN in tokens that the mask hides is not seen, whatever page they are
         INFO(which.text());
         const difference found = compare(output, attention(of, changed(key_gain)).output, 1e-30);
         CHECK_MESSAGE(found.largest <= allowed_error, found.where);
+    }
+}
+
+TEST_CASE("neither the list of pages nor the cache is read past its end") {
+    const tensor<float, 2> key_gain = key_gains();
+    for (const std::int64_t length : {1, 15, 16, 17, 100, 129, 515}) {
+        for (const std::int64_t page_size : {1, 7, 16}) {
+            attend_at_the_end_of_memory(kernels::in_cache, {}, length, page_size);
+            attend_at_the_end_of_memory(kernels::in_cache_changed, {key_gain.view()}, length, page_size);
+        }
     }
 }
 

@@ -12,7 +12,7 @@ inline constexpr auto in_cache = variant(heads = 6_c, groups = 2_c, head_dim = 1
 inline constexpr auto in_cache_changed =
     variant(heads = 4_c, groups = 2_c, head_dim = 40_c, value_dim = 24_c,
             mask = causal && (sliding_window(20_c) || first_tokens(4_c)), position = rope{}, query_mod = query * 0.5,
-            key_mod = key * input<"key_gain">(group, dim), value_mod = value * 2.0 + 1.0);
+            key_mod = key * input<"key_gain">(group, dim), value_mod = value * 2.0 + (kv_pos + batch) % 3);
 inline constexpr auto in_cache_documents =
     variant(heads = 2_c, head_dim = 8_c,
             mask = causal && input<"document", i32>(batch, q_pos) == input<"document", i32>(batch, kv_pos));

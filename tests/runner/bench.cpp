@@ -87,6 +87,82 @@ TEST_CASE("the overhead of a call") {
     CHECK(contains(result.out, "(us)"));
 }
 
+TEST_CASE("bench of calls on caches") {
+    const heed::kernel_library &library = fakes::library_with_cache(fakes::mistake::none);
+    const temporary_file json(".json");
+    const std::vector<std::string> common{"bench",        "biased",    "--q",    "2",        "--kv",
+                                          "40",           "--threads", "1",      "--repeat", "1",
+                                          "--round-time", "0",         "--json", json.name};
+    for (const std::vector<std::string> &more :
+         {std::vector<std::string>{"--pass", "cached"}, {"--page-size", "0"}, {"--page-size", "7"}}) {
+        std::vector<std::string> arguments = common;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const auto result = run_command(library, arguments);
+        CAPTURE(result.err);
+        REQUIRE(result.status == 0);
+        CHECK(result.err.empty());
+        CHECK(contains(result.out, " cached "));
+        const auto records = nlohmann::json::parse(std::ifstream(json.name));
+        REQUIRE(records.size() == 1);
+        CHECK(records[0]["pass"] == "cached");
+        CHECK(records[0]["schedule"] == "naive");
+        // 40 keys of 2 groups: head_dim 6, value_dim 5.
+        CHECK(records[0]["key_value_bytes"] == 40 * 2 * (6 + 5) * 4);
+    }
+    CHECK(run_command(library, {"bench", "plain", "--overhead", "--threads", "1", "--repeat", "1"}).status == 0);
+}
+
+TEST_CASE("the size of a cache's pages") {
+    const auto bench = [](const char *page_size) {
+        return run_command(fakes::library_with_cache(fakes::mistake::fails_in_many_pages),
+                           {"bench", "plain", "--q", "1", "--kv", "65", "--threads", "1", "--repeat", "1",
+                            "--round-time", "0", "--page-size", page_size});
+    };
+    CHECK(bench("0").status == 0);
+    CHECK(bench("65").status == 0);
+    const auto result = bench("64");
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "plain: kernel fake_cached_naive_f32_x86_64 failed: it returned -1"));
+}
+
+TEST_CASE("bench of a pass that the library lacks") {
+    const heed::kernel_library &library = fakes::library_with_cache(fakes::mistake::none);
+    const std::vector<std::string> common{"bench", "plain", "--threads", "1", "--repeat", "1"};
+    for (const std::vector<std::string> &more : {std::vector<std::string>{"--seq", "8"},
+                                                 {"--seq", "8", "--isa", "x86_64"},
+                                                 {"--seq", "8", "--isa", "all"},
+                                                 {"--overhead"}}) {
+        std::vector<std::string> arguments = common;
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const auto with_pass = [&](const char *pass) {
+            std::vector<std::string> all = arguments;
+            all.insert(all.end(), {"--pass", pass});
+            return all;
+        };
+        const auto forward = run_command(library, with_pass("forward"));
+        CHECK(forward.status == 1);
+        CHECK(forward.err == "bench: there is no kernel of the pass forward that this machine can run\n");
+        const auto cached = run_command(kernels(), with_pass("cached"));
+        CHECK(cached.status == 1);
+        CHECK(cached.err == "bench: there is no kernel of the pass cached that this machine can run\n");
+    }
+    const auto decode = run_command(library, {"bench", "plain", "--seq", "8", "--schedule", "decode"});
+    CHECK(decode.status == 1);
+    CHECK(
+        decode.err ==
+        "bench: there is no kernel of the pass forward or cached and the schedule decode that this machine can run\n");
+}
+
+TEST_CASE("a cache holds the keys of all its queries") {
+    const auto result = run_command(fakes::library_with_cache(fakes::mistake::none),
+                                    {"bench", "plain", "--q", "9", "--kv", "4", "--pass", "cached"});
+    CHECK(result.status == 1);
+    CHECK(result.err ==
+          "bench: plain with q_len 9 and kv_len 4: a cache holds the keys of all its queries. Fix: at least as many "
+          "keys as queries\n");
+    CHECK(result.out.empty());
+}
+
 TEST_CASE("a missing PyTorch is explained") {
     const auto no_python = run_command(kernels(), {"bench", "plain", "--against-torch", "--python", "/no/such/python"});
     CHECK(no_python.status == 1);

@@ -38,6 +38,35 @@ TEST_CASE("list --json gives name, formula, arguments and kernels of every varia
     CHECK(padded["kernels"][0]["isa"] == "x86_64");
 }
 
+TEST_CASE("list shows kernels and tensors of caches, explain the kernel that attends") {
+    const heed::kernel_library &library = fakes::library_with_cache(fakes::mistake::none);
+    const auto variants = nlohmann::json::parse(run_command(library, {"list", "--json"}).out);
+    for (const auto &variant : variants) {
+        REQUIRE(variant["kernels"].size() == 2);
+        CHECK(variant["kernels"][0]["pass"] == "append");
+        CHECK(variant["kernels"][1]["pass"] == "cached");
+    }
+    const auto &arguments = variants[3]["arguments"];
+    CHECK(arguments[1]["name"] == "key");
+    CHECK(arguments[1]["shape"] == nlohmann::json{"1", "2", "tokens", "6"});
+    CHECK(arguments[4]["name"] == "cache.key");
+    CHECK(arguments[4]["shape"] == nlohmann::json{"pages", "2", "page_size", "6"});
+    CHECK(arguments[5]["name"] == "cache.value");
+    CHECK(arguments[5]["shape"] == nlohmann::json{"pages", "2", "page_size", "5"});
+    const auto listed = run_command(library, {"list"});
+    CHECK(contains(listed.out, "kernel fake_append_rows_f32_x86_64 (pass append"));
+    CHECK(contains(listed.out, "kernel fake_cached_naive_f32_x86_64 (pass cached"));
+    for (const char *variant : {"plain", "causal", "padded", "biased"}) {
+        const auto explained = run_command(library, {"explain", variant, "--q", "12", "--kv", "48"});
+        CHECK(explained.status == 0);
+        CHECK(contains(explained.out, "kernel fake_cached_naive_f32_x86_64: tiles of "));
+        CHECK_FALSE(contains(explained.out, "fake_append"));
+    }
+    const auto inspected = run_command(library, {"inspect", "plain"});
+    CHECK(inspected.status == 1);
+    CHECK(contains(inspected.err, "inspect: plain has no kernel of the pass 'weights'"));
+}
+
 TEST_CASE("list prints a rank of 0 as a number") {
     CHECK(contains(run_command(kernels(), {"list"}).out, "strength     f32 number in"));
 }

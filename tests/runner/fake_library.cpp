@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
+#include <utility>
 #include <vector>
 
 namespace fakes {
@@ -131,18 +131,32 @@ struct argument_reader {
     }
 };
 
-template <int Variant, mistake What, bool Weights>
-int run_fake(void **arguments) {
+enum class pass { forward, weights, cached };
+
+template <int Variant, mistake What>
+int attend(void **arguments, pass which) {
     if (What == mistake::reports_error) return -1;
+    const bool makes_weights = which == pass::weights, in_pages = which == pass::cached;
     const sizes_of_variant &shape = shapes[Variant];
     const auto *query = static_cast<const halide_buffer_t *>(arguments[1]);
     const auto *key = static_cast<const halide_buffer_t *>(arguments[2]);
-    const auto *value = Weights ? nullptr : static_cast<const halide_buffer_t *>(arguments[3]);
-    void **inputs = arguments + (Weights ? 3 : 4), **tail = inputs + shape.input_count;
+    const auto *value = makes_weights ? nullptr : static_cast<const halide_buffer_t *>(arguments[3]);
+    const auto *pages = in_pages ? static_cast<const halide_buffer_t *>(arguments[4]) : nullptr;
+    void **inputs = arguments + (makes_weights ? 3 : in_pages ? 5 : 4), **tail = inputs + shape.input_count;
     const std::int64_t q_len = *static_cast<const std::int32_t *>(tail[0]),
                        kv_len = *static_cast<const std::int32_t *>(tail[1]);
     const auto *output = static_cast<const halide_buffer_t *>(tail[2]);
     const auto *log_sum_exp = static_cast<const halide_buffer_t *>(tail[3]);
+    if (What == mistake::fails_in_many_pages && in_pages && pages->dim[0].extent > 1) return -1;
+    const auto row_of_key = [&](const halide_buffer_t *of, std::int64_t d, std::int64_t k, std::int64_t g,
+                                std::int64_t b) {
+        if (!in_pages) return at(of, {d, k, g, b});
+        const std::int64_t size = of->dim[1].extent, count = pages->dim[0].extent;
+        std::int64_t block = k / size;
+        if (What == mistake::swaps_pages && count > 1 && block < 2) block = 1 - block;
+        const std::int64_t page = *reinterpret_cast<const std::int32_t *>(at(pages, {block}));
+        return at(of, {d, What == mistake::forgets_place_in_page ? 0 : k % size, g, page});
+    };
 
     const argument_reader context{inputs, shape.inputs};
     const input_reader reader{argument_reader::read, &context};
@@ -151,56 +165,59 @@ int run_fake(void **arguments) {
     const call_sizes sizes{batches.min + batches.extent, q_len, kv_len};
     std::int64_t keys = kv_len;
     if (What == mistake::forgets_last_key && kv_len > key_tile) --keys;
+    if (What == mistake::forgets_last_page && in_pages && pages->dim[0].extent > 1)
+        keys = (pages->dim[0].extent - 1) * std::int64_t{key->dim[1].extent};
     const double factor = What == mistake::imprecise ? 1.0 + 1e-5 : 1.0;
 
     for (std::int64_t b = batches.min; b < batches.min + batches.extent; ++b)
         for (std::int64_t g = groups.min; g < groups.min + groups.extent; ++g)
             for (std::int64_t h = 0; h < shared; ++h)
                 for (std::int64_t i = 0; i < q_len - (What == mistake::skips_row ? 1 : 0); ++i) {
-                    const std::int64_t start = shape.readings->query_start(sizes, b, reader);
+                    const std::int64_t number = What == mistake::takes_first_sequence && in_pages ? 0 : b;
+                    const std::int64_t start = shape.readings->query_start(sizes, number, reader);
                     std::vector<double> scores(static_cast<std::size_t>(keys), -infinity);
                     double largest = -infinity;
                     for (std::int64_t k = 0; k < keys; ++k) {
-                        const pair_position pair{b, g * shared + h, start + i, k};
+                        const pair_position pair{number, g * shared + h, start + i, k};
                         double product = 0.0;
                         for (int d = 0; d < shape.head_dim; ++d)
-                            product += static_cast<double>(*at(query, {d, h, i, g, b})) * *at(key, {d, k, g, b});
+                            product += static_cast<double>(*at(query, {d, h, i, g, b})) * *row_of_key(key, d, k, g, b);
                         if (!shape.readings->attends(sizes, pair, reader)) continue;
                         double &score = scores[static_cast<std::size_t>(k)];
                         score = shape.readings->modified_score(sizes, pair, scale_of(shape) * product, reader);
                         largest = std::max(largest, score);
                     }
-                    if (What == mistake::reads_past_keys) {
+                    if (What == mistake::reads_past_keys && !in_pages) {
                         const volatile float *past = at(key, {0, kv_len, g, b});
                         (void)*past;
                     }
                     double sum = 0.0;
                     if (largest > -infinity && shape.readings->sink_logit != nullptr) {
-                        const double logit = shape.readings->sink_logit(sizes, b, g * shared + h, reader);
+                        const double logit = shape.readings->sink_logit(sizes, number, g * shared + h, reader);
                         largest = std::max(largest, logit);
                         sum = std::exp(logit - largest);
                     }
                     // Of the weights pass: the weights themselves.
-                    const std::int64_t columns = Weights ? keys : shape.value_dim;
+                    const std::int64_t columns = makes_weights ? keys : shape.value_dim;
                     std::vector<double> totals(static_cast<std::size_t>(columns), 0.0);
                     for (std::int64_t k = 0; k < keys; ++k) {
                         const double score = scores[static_cast<std::size_t>(k)];
                         if (score == -infinity && What != mistake::multiplies_by_mask) continue;
                         const double weight = score == -infinity ? 0.0 : std::exp(score - largest);
                         sum += weight;
-                        if (Weights) {
-                            totals[static_cast<std::size_t>(k)] = weight * (1.0 + 0.0 * *at(key, {0, k, g, b}));
+                        if (makes_weights) {
+                            totals[static_cast<std::size_t>(k)] = weight * (1.0 + 0.0 * *row_of_key(key, 0, k, g, b));
                             continue;
                         }
                         for (int d = 0; d < shape.value_dim; ++d)
-                            totals[static_cast<std::size_t>(d)] += weight * *at(value, {d, k, g, b});
+                            totals[static_cast<std::size_t>(d)] += weight * *row_of_key(value, d, k, g, b);
                     }
                     for (std::int64_t d = 0; d < columns; ++d)
                         *at(output, {d, h, i, g, b}) = static_cast<float>(
                             sum > 0.0 || std::isnan(sum)          ? factor * totals[static_cast<std::size_t>(d)] / sum
                             : What == mistake::multiplies_by_mask ? totals[static_cast<std::size_t>(d)]
                                                                   : 0.0);
-                    for (std::int64_t k = 0; Weights && k < keys; ++k) {
+                    for (std::int64_t k = 0; makes_weights && k < keys; ++k) {
                         const bool hidden = scores[static_cast<std::size_t>(k)] == -infinity;
                         // Also beside a NaN that the row sees.
                         if (hidden && What != mistake::multiplies_by_mask) *at(output, {k, h, i, g, b}) = 0.0f;
@@ -218,63 +235,83 @@ int run_fake(void **arguments) {
     return 0;
 }
 
+template <int Variant, mistake What, pass Which>
+int run_fake(void **arguments) {
+    return attend<Variant, What>(arguments, Which);
+}
+
 template <int Variant, mistake What>
-variant_description describe(int kernel_count) {
+int run_append(void **arguments) {
+    if (What == mistake::reports_error) return -1;
+    for (int i = 0; i < 2; ++i) {
+        const auto *from = static_cast<const halide_buffer_t *>(arguments[1 + i]);
+        const auto *to = static_cast<const halide_buffer_t *>(arguments[3 + shapes[Variant].input_count + 2 + i]);
+        const halide_dimension_t tokens = to->dim[1];
+        for (std::int64_t g = 0; g < to->dim[2].extent; ++g)
+            for (std::int64_t t = tokens.min; t < tokens.min + tokens.extent; ++t) {
+                const bool neighbours = What == mistake::appends_neighbours_row && t == tokens.min + 1;
+                for (std::int64_t d = 0; d < to->dim[0].extent; ++d)
+                    *at(to, {d, t, g, to->dim[3].min}) = *at(from, {d, neighbours ? t - 1 : t, g, from->dim[3].min});
+            }
+    }
+    return 0;
+}
+
+// What kernels the variants of a library have.
+enum class contents { forward, forward_and_weights, append_and_cached };
+
+template <int Variant, mistake What>
+variant_description describe(contents which) {
     constexpr int heads_per_tile = std::gcd(query_tile, shapes[Variant].heads / shapes[Variant].groups);
     static const kernel_description kernels[] = {
         {"fake_forward_naive_f32_x86_64", "forward", "naive", "x86_64", data_type::f32, query_tile, key_tile,
-         heads_per_tile, run_fake<Variant, What, false>},
+         heads_per_tile, run_fake<Variant, What, pass::forward>},
         {"fake_weights_naive_f32_x86_64", "weights", "naive", "x86_64", data_type::f32, query_tile, key_tile,
-         heads_per_tile, run_fake<Variant, What, true>}};
+         heads_per_tile, run_fake<Variant, What, pass::weights>},
+        {"fake_append_rows_f32_x86_64", "append", "rows", "x86_64", data_type::f32, 1, 1, 1, run_append<Variant, What>},
+        {"fake_cached_naive_f32_x86_64", "cached", "naive", "x86_64", data_type::f32, query_tile, key_tile,
+         heads_per_tile, run_fake<Variant, What, pass::cached>}};
     const sizes_of_variant &shape = shapes[Variant];
-    return {names[Variant],  formulas[Variant], shape.heads,       shape.groups, shape.head_dim, shape.value_dim,
-            scale_of(shape), shape.inputs,      shape.input_count, kernels,      kernel_count,   *shape.readings};
+    return {names[Variant],
+            formulas[Variant],
+            shape.heads,
+            shape.groups,
+            shape.head_dim,
+            shape.value_dim,
+            scale_of(shape),
+            shape.inputs,
+            shape.input_count,
+            which == contents::append_and_cached ? kernels + 2 : kernels,
+            which == contents::forward ? 1 : 2,
+            *shape.readings};
 }
 
-// With 1 kernel of each variant, or with 2: the second is of the pass "weights".
-template <mistake What, int Kernels>
+template <mistake What, contents Which>
 const kernel_library &library_with() {
-    static const variant_description variants[] = {describe<0, What>(Kernels), describe<1, What>(Kernels),
-                                                   describe<2, What>(Kernels), describe<3, What>(Kernels)};
+    static const variant_description variants[] = {describe<0, What>(Which), describe<1, What>(Which),
+                                                   describe<2, What>(Which), describe<3, What>(Which)};
     static const kernel_library result{"fakes", variants, variant_count};
     return result;
 }
 
-template <int Kernels>
-const kernel_library &library_of(mistake what) {
-    switch (what) {
-        case mistake::none:
-            return library_with<mistake::none, Kernels>();
-        case mistake::forgets_last_key:
-            return library_with<mistake::forgets_last_key, Kernels>();
-        case mistake::multiplies_by_mask:
-            return library_with<mistake::multiplies_by_mask, Kernels>();
-        case mistake::writes_past_row:
-            return library_with<mistake::writes_past_row, Kernels>();
-        case mistake::writes_between_rows:
-            return library_with<mistake::writes_between_rows, Kernels>();
-        case mistake::reads_past_keys:
-            return library_with<mistake::reads_past_keys, Kernels>();
-        case mistake::wrong_log_sum_exp:
-            return library_with<mistake::wrong_log_sum_exp, Kernels>();
-        case mistake::skips_row:
-            return library_with<mistake::skips_row, Kernels>();
-        case mistake::imprecise:
-            return library_with<mistake::imprecise, Kernels>();
-        case mistake::reports_error:
-            return library_with<mistake::reports_error, Kernels>();
-        case mistake::leaves_hidden_weights:
-            return library_with<mistake::leaves_hidden_weights, Kernels>();
-        case mistake::adds_to_weights:
-            return library_with<mistake::adds_to_weights, Kernels>();
-    }
-    return library_with<mistake::none, Kernels>();
+template <contents Which, std::size_t... Mistakes>
+const kernel_library &library_of(mistake what, std::index_sequence<Mistakes...>) {
+    const kernel_library *const all[] = {&library_with<static_cast<mistake>(Mistakes), Which>()...};
+    return *all[static_cast<std::size_t>(what)];
 }
+
+using all_mistakes = std::make_index_sequence<static_cast<std::size_t>(mistake::appends_neighbours_row) + 1>;
 
 }  // namespace
 
-const kernel_library &library(mistake what) { return library_of<1>(what); }
+const kernel_library &library(mistake what) { return library_of<contents::forward>(what, all_mistakes()); }
 
-const kernel_library &library_with_weights(mistake what) { return library_of<2>(what); }
+const kernel_library &library_with_weights(mistake what) {
+    return library_of<contents::forward_and_weights>(what, all_mistakes());
+}
+
+const kernel_library &library_with_cache(mistake what) {
+    return library_of<contents::append_and_cached>(what, all_mistakes());
+}
 
 }  // namespace fakes

@@ -22,7 +22,13 @@ enum class mistake {
     imprecise,              ///< relative error of 1e-5
     reports_error,          ///< returns a status other than 0
     leaves_hidden_weights,  ///< of the pass "weights": 1e-30 where 0 belongs
-    adds_to_weights         ///< of the pass "weights": 1e-6 to every weight, less than the bar of a single one
+    adds_to_weights,        ///< of the pass "weights": 1e-6 to every weight, less than the bar of a single one
+    swaps_pages,            ///< of the pass "cached": the first two of a sequence
+    forgets_place_in_page,  ///< of the pass "cached": each token of a page is its first
+    forgets_last_page,      ///< of the pass "cached", where it is not the only one
+    takes_first_sequence,   ///< of the pass "cached": the inputs of all sequences are those of the first
+    fails_in_many_pages,    ///< of the pass "cached": where a sequence has more than one page
+    appends_neighbours_row  ///< of the pass "append": the second of the tokens gets the row of the first
 };
 
 /// Variants `plain` (dense, 2 heads), `causal` (4 heads, 2 groups), `padded` (i32 input, sink), `biased` (f32 inputs of
@@ -31,5 +37,8 @@ const heed::kernel_library &library(mistake what);
 
 /// The same variants, each with a second kernel of the pass "weights".
 const heed::kernel_library &library_with_weights(mistake what);
+
+/// The same variants, each with kernels of the passes "append" and "cached" alone.
+const heed::kernel_library &library_with_cache(mistake what);
 
 }  // namespace fakes

@@ -114,6 +114,45 @@ TEST_CASE("mistakes in weights are found") {
     finds(mistake::adds_to_weights, "plain", "] sum to 1.0000");
 }
 
+TEST_CASE("kernels of the pass cached are checked on caches that those of append have filled") {
+    const auto result = run_command(fakes::library_with_cache(mistake::none), {"verify"});
+    CAPTURE(result.out);
+    // Without calls of more queries than keys, which the runtime would refuse.
+    CHECK(result.status == 0);
+    CHECK(result.err.empty());
+    CHECK(contains(result.out, "4 of 4 kernels are right"));
+    CHECK(contains(result.out, " cached "));
+    CHECK_FALSE(contains(result.out, " append "));
+}
+
+TEST_CASE("mistakes in calls on caches are found") {
+    const auto finds = [](mistake what, const std::string &variant, const std::string &text) {
+        const auto result = run_command(fakes::library_with_cache(what), {"verify", variant});
+        CAPTURE(result.out);
+        CAPTURE(result.err);
+        CHECK(result.status == 1);
+        CHECK(contains(result.out, "FAILED " + variant + " cached naive x86_64"));
+        CHECK(contains(result.out, text));
+    };
+    for (const char *variant : {"plain", "causal", "padded", "biased"}) {
+        finds(mistake::swaps_pages, variant, "output[");
+        finds(mistake::forgets_place_in_page, variant, "output[");
+        finds(mistake::forgets_last_page, variant, "output[");
+        finds(mistake::appends_neighbours_row, variant, "output[");
+    }
+    finds(mistake::takes_first_sequence, "padded", "output[1,");
+    finds(mistake::multiplies_by_mask, "causal", "NaN in a key that some rows see");
+    finds(mistake::skips_row, "plain", "was not written");
+    finds(mistake::wrong_log_sum_exp, "biased", "log_sum_exp[");
+    finds(mistake::reports_error, "plain", "the call failed: plain: kernel fake_append_rows_f32_x86_64 failed");
+}
+
+TEST_CASE("a kernel on a cache that writes past its rows is stopped") {
+    const auto result = run_command(fakes::library_with_cache(mistake::writes_past_row), {"verify"});
+    CHECK(result.status == 1);
+    CHECK(contains(result.err, "read or wrote outside of its tensors"));
+}
+
 TEST_CASE("a storage type of 16 bits has a bar of its own") {
     CHECK(heed::runner::error_bar_of(heed::data_type::f32) == 2e-6);
     CHECK(heed::runner::error_bar_of(heed::data_type::f16) == 2e-6 + 0x1p-11);
