@@ -41,18 +41,32 @@ void decode_attention::read_rows() {
             {{table_row, batch}, query_start() + table_row, {query_row, batch}}, of_queries) *
         static_cast<float>(variant.scale);
 
-    const Expr kv_pos = key_index(key_in_chunk);
+    const Expr this_pos = key_index(key_in_chunk);
+    if (types.in_pages) {
+        const auto begin_rows = [&](const Func &start, const Halide::ImageParam &of, int row_size) {
+            const row_place place = place_of(kv_pos);
+            const auto first = of.dim(0);
+            start(kv_pos, batch) = Halide::clamp(place.row * of.dim(1).stride() + place.outer * of.dim(3).stride(),
+                                                 first.min(), first.min() + first.extent() - row_size);
+        };
+        begin_rows(key_start, key, variant.head_dim);
+        begin_rows(value_start, value, variant.value_dim);
+        const row_place place = place_of(this_pos);
+        if (key_scale.defined()) at_chunk(key_factor, {key_in_chunk}) = scale_of_key(place);
+        if (value_scale.defined()) at_chunk(value_factor, {key_in_chunk}) = scale_of_value(place);
+    }
     const auto of_key = [&](const Func &mean) { return at_chunk(mean, {key_in_chunk}); };
-    if (!key_is_plain) at_chunk(key_tile, {dim, key_in_chunk}) = modified_key(kv_pos, of_key);
-    if (!value_is_plain) at_chunk(value_tile, {dim, key_in_chunk}) = modified_value(kv_pos, of_key);
+    if (!key_is_plain) at_chunk(key_tile, {dim, key_in_chunk}) = modified_key(this_pos, of_key);
+    if (!value_is_plain) at_chunk(value_tile, {dim, key_in_chunk}) = modified_value(this_pos, of_key);
 }
 
 Expr decode_attention::key_element(const Expr &index, const Expr &key_offset) const {
-    return key_is_plain ? unscaled_key(index, key_index(key_offset)) : Expr(at_chunk(key_tile, {index, key_offset}));
+    return key_is_plain ? to_float(key(element_at(index, key_index(key_offset), key_start)), types.has_f16c)
+                        : Expr(at_chunk(key_tile, {index, key_offset}));
 }
 
 Expr decode_attention::value_element(const Expr &index, const Expr &key_offset) const {
-    return value_is_plain ? unscaled_value(index, key_index(key_offset))
+    return value_is_plain ? to_float(value(element_at(index, key_index(key_offset), value_start)), types.has_f16c)
                           : Expr(at_chunk(value_tile, {index, key_offset}));
 }
 
@@ -68,10 +82,12 @@ void decode_attention::compute_scores() {
     }
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) = 0.0f;
     const int vectors_of_line = std::max(64 / (shape.lanes * key.type().bytes()), 1);
+    const Expr position_ahead = chunk * shape.keys + key_offset + rows_ahead(key, variant.head_dim);
+    const std::vector<Expr> ahead =
+        element_at(first, types.in_pages ? Halide::min(position_ahead, last_key()) : position_ahead, key_start);
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) +=
         at(query_rows, {element, row, row_tile}) * key_value +
-        Halide::select(row == 0 && vectors % vectors_of_line == 0, prefetched(key, place_ahead(first, key_offset)),
-                       0.0f);
+        Halide::select(row == 0 && vectors % vectors_of_line == 0, prefetched(key, ahead), 0.0f);
     lanes_to_add = RDom(0, shape.lanes, "lanes_to_add");
     at_chunk(product, {key_in_group, row, row_tile, key_group}) = 0.0f;
     at_chunk(product, {key_in_group, row, row_tile, key_group}) +=
@@ -81,8 +97,7 @@ void decode_attention::compute_scores() {
     const Expr scored = keys_to_score.y * together + keys_to_score.x;
     at_chunk(score, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
     Expr scaled_product = at_chunk(product, {keys_to_score.x, row, row_tile, keys_to_score.y});
-    const Expr key_factor = key_is_plain ? scale_of_key(key_index(scored)) : Expr();
-    if (key_factor.defined()) scaled_product = scaled_product * key_factor;
+    if (key_factor.defined()) scaled_product = scaled_product * at_chunk(key_factor, {scored});
     at_chunk(score, {scored, row, row_tile}) = variant.score_mod(values_at(scored, scaled_product), look_up());
 
     // Whole vectors of scores are compared and added, so what is not a key is masked, too.
@@ -120,7 +135,8 @@ void decode_attention::compute_weights() {
     at_chunk(chunk_sum, {row, row_tile}) = 0.0f;
     at_chunk(chunk_sum, {row, row_tile}) += at_chunk(weight, {key_of(keys_to_add), row, row_tile});
 
-    Expr factor = value_is_plain ? scale_of_value(key_index(this_key)) : Expr();
+    Expr factor;
+    if (value_factor.defined()) factor = at_chunk(value_factor, {this_key});
     if (variant.weight_factor) {
         const Expr of_variant = variant.weight_factor(values_at(this_key, Expr()), look_up());
         factor = factor.defined() ? factor * of_variant : of_variant;
@@ -252,9 +268,11 @@ Expr decode_attention::key_index(const Expr &key_offset) const {
     return Halide::clamp(chunk * shape.keys + key_offset, 0, last_key());
 }
 
-std::vector<Expr> decode_attention::place_ahead(const Expr &index, const Expr &key_offset) const {
-    const Expr kv_pos = chunk * shape.keys + key_offset + rows_ahead(key, variant.head_dim);
-    return place_of(index, types.in_pages ? Halide::min(kv_pos, last_key()) : kv_pos);
+// A cache is read as one row of elements, of which each key has a part: its place, of several numbers, would be worked
+// out again for each vector of it.
+std::vector<Expr> decode_attention::element_at(const Expr &index, const Expr &position, const Func &start) const {
+    if (!types.in_pages) return {index, position, group, batch};
+    return {start(position, batch) + index, 0, group, 0};
 }
 
 pair_values decode_attention::values_at(const Expr &key_offset, const Expr &scaled_product) const {

@@ -41,13 +41,18 @@ class decode_attention : public forward_attention {
     bool key_is_plain, value_is_plain;
 
     // A row is one head at one position: row = position * heads in the group + head = row_tile * rows_together + row.
-    Halide::Var lane{"lane"}, vector{"vector"}, row{"row"}, row_tile{"row_tile"}, key_in_chunk{"key_in_chunk"},
-        key_in_group{"key_in_group"}, key_group{"key_group"}, part{"part"}, chunk{"chunk"};
+    Halide::Var kv_pos{"kv_pos"}, lane{"lane"}, vector{"vector"}, row{"row"}, row_tile{"row_tile"},
+        key_in_chunk{"key_in_chunk"}, key_in_group{"key_in_group"}, key_group{"key_group"}, part{"part"},
+        chunk{"chunk"};
 
     Halide::RDom vectors, lanes_to_add, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate, keys_to_add,
         keys_to_weigh, keys_to_weigh_singly, chunks_to_compare, chunks_to_add, chunks_to_merge;
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row, row tile): scaled
+    Halide::Func key_start{"key_start"};              ///< (kv_pos): where its row begins in a cache
+    Halide::Func value_start{"value_start"};          ///< (kv_pos)
+    Halide::Func key_factor{"key_factor"};            ///< (key): scale of its row in a cache of i8
+    Halide::Func value_factor{"value_factor"};        ///< (key)
     Halide::Func key_tile{"key_tile"};                ///< (dim, key): as it enters the product, if not plain
     Halide::Func value_tile{"value_tile"};            ///< (dim, key): as it is weighed, if not plain
     Halide::Func lane_products{"lane_products"};      ///< (lane, key in group, row, row tile, group of keys)
@@ -90,8 +95,9 @@ class decode_attention : public forward_attention {
     Halide::Expr key_index(const Halide::Expr &key_offset) const;
     Halide::Expr key_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
     Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_offset) const;
-    /// Of the key that is to be asked for while that at `key_offset` is at work.
-    std::vector<Halide::Expr> place_ahead(const Halide::Expr &index, const Halide::Expr &key_offset) const;
+    /// Indices of an element of key or value, where rows of a cache begin at `start`.
+    std::vector<Halide::Expr> element_at(const Halide::Expr &index, const Halide::Expr &position,
+                                         const Halide::Func &start) const;
     pair_values values_at(const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
     tile_condition classify(const value_range &keys) const;
     Halide::Expr whole_chunk_attends() const;  ///< every pair of every key

@@ -164,61 +164,68 @@ Expr forward_attention::values_read_ahead(const Expr &first_row, int rows) const
     return call("heed_read_ahead", {buffer_of(value), first_row, group, batch, rows, variant.value_dim});
 }
 
-// Positions are not negative, which makes a division without a sign the faster one. The runtime has checked the pages.
-std::vector<Expr> forward_attention::place_of(const Expr &index, const Expr &kv_pos) const {
-    if (!types.in_pages) return {index, kv_pos, group, batch};
-    const Expr unsigned_pos = Halide::cast<uint32_t>(kv_pos), size = Halide::cast<uint32_t>(key.dim(1).extent());
-    const Expr block =
-        Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos / size), 0, pages.dim(0).extent() - 1);
-    const Expr token =
-        Halide::unsafe_promise_clamped(Halide::cast<int>(unsigned_pos % size), 0, key.dim(1).extent() - 1);
-    return {index, token, group, Halide::unsafe_promise_clamped(pages(block), 0, key.dim(3).extent() - 1)};
+// Divisions of whole numbers come one by one, those of floats in vectors. The quotient is off by one at most, next to
+// multiples of the divisor. The runtime has checked the pages.
+forward_attention::row_place forward_attention::place_of(const Expr &kv_pos) const {
+    if (!types.in_pages) return {kv_pos, batch};
+    const Expr page_size = key.dim(1).extent();
+    const Expr near = Halide::cast<int>(Halide::cast<double>(kv_pos) * (Expr(1.0) / Halide::cast<double>(page_size)));
+    const Expr rest = kv_pos - near * page_size;
+    const Expr block = near + Halide::select(rest < 0, -1, Halide::select(rest >= page_size, 1, 0));
+    const Expr token = rest + Halide::select(rest < 0, page_size, Halide::select(rest >= page_size, -page_size, 0));
+    const auto within = [](const Expr &index, const Expr &extent) { return Halide::clamp(index, 0, extent - 1); };
+    return {within(token, page_size), within(pages(within(block, pages.dim(0).extent())), key.dim(3).extent())};
 }
 
-Expr forward_attention::unscaled_key(const Expr &index, const Expr &kv_pos) const {
-    return to_float(key(place_of(index, kv_pos)), types.has_f16c);
+Expr forward_attention::unscaled_key(const Expr &index, const row_place &place) const {
+    return to_float(key(index, place.row, group, place.outer), types.has_f16c);
 }
 
-Expr forward_attention::unscaled_value(const Expr &index, const Expr &kv_pos) const {
-    return to_float(value(place_of(index, kv_pos)), types.has_f16c);
+Expr forward_attention::unscaled_value(const Expr &index, const row_place &place) const {
+    return to_float(value(index, place.row, group, place.outer), types.has_f16c);
 }
 
-Expr forward_attention::scale_of_key(const Expr &kv_pos) const {
-    const std::vector<Expr> place = place_of(0, kv_pos);
-    return key_scale.defined() ? Expr(key_scale(place[1], place[2], place[3])) : Expr();
+Expr forward_attention::scale_of_key(const row_place &place) const {
+    return key_scale.defined() ? Expr(key_scale(place.row, group, place.outer)) : Expr();
 }
 
-Expr forward_attention::scale_of_value(const Expr &kv_pos) const {
-    const std::vector<Expr> place = place_of(0, kv_pos);
-    return value_scale.defined() ? Expr(value_scale(place[1], place[2], place[3])) : Expr();
+Expr forward_attention::scale_of_value(const row_place &place) const {
+    return value_scale.defined() ? Expr(value_scale(place.row, group, place.outer)) : Expr();
 }
 
-Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
-    const Expr element = unscaled_key(index, kv_pos), scale = scale_of_key(kv_pos);
+Expr forward_attention::stored_key(const Expr &index, const row_place &place) const {
+    const Expr element = unscaled_key(index, place), scale = scale_of_key(place);
     return scale.defined() ? element * scale : element;
 }
 
-Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
-    const Expr element = unscaled_value(index, kv_pos), scale = scale_of_value(kv_pos);
+Expr forward_attention::stored_value(const Expr &index, const row_place &place) const {
+    const Expr element = unscaled_value(index, place), scale = scale_of_value(place);
     return scale.defined() ? element * scale : element;
 }
 
 Expr forward_attention::modified_key(const Expr &kv_pos, const number_of_row &of_row) {
     return modified_element(
-        variant.key_stages, key_element_at(kv_pos), [&](const Expr &index) { return stored_key(index, kv_pos); },
-        variant.head_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_keys);
+        variant.key_stages, key_element_at(kv_pos),
+        [&](const Expr &index) { return stored_key(index, place_of(kv_pos)); }, variant.head_dim, look_up(), of_row,
+        {{table_row}, table_row, {kv_pos}}, of_keys);
 }
 
 Expr forward_attention::modified_value(const Expr &kv_pos, const number_of_row &of_row) {
     return modified_element(
-        variant.value_stages, key_element_at(kv_pos), [&](const Expr &index) { return stored_value(index, kv_pos); },
-        variant.value_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_values);
+        variant.value_stages, key_element_at(kv_pos),
+        [&](const Expr &index) { return stored_value(index, place_of(kv_pos)); }, variant.value_dim, look_up(), of_row,
+        {{table_row}, table_row, {kv_pos}}, of_values);
 }
 
 void forward_attention::pin_layouts() {
     query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
-    key.dim(0).set_bounds(0, variant.head_dim).set_stride(1);
-    value.dim(0).set_bounds(0, variant.value_dim).set_stride(1);
+    key.dim(0).set_stride(1);
+    value.dim(0).set_stride(1);
+    // The first dimension of a cache spans all of its elements.
+    if (!types.in_pages) {
+        key.dim(0).set_bounds(0, variant.head_dim);
+        value.dim(0).set_bounds(0, variant.value_dim);
+    }
     for (Halide::ImageParam scale : {key_scale, value_scale}) {
         if (scale.defined()) scale.dim(0).set_stride(Expr());
     }

@@ -89,22 +89,26 @@ class forward_attention : public attention_algorithm {
     row_parts of_queries, of_keys, of_values, of_outputs;
 
   protected:
+    /// Where a key and its value lie: the last dimensions but group, (kv_pos, batch) of tensors or (token, page) of a
+    /// cache.
+    struct row_place {
+        Halide::Expr row, outer;
+    };
+    row_place place_of(const Halide::Expr &kv_pos) const;
+
     /// Elements as floats.
-    Halide::Expr stored_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
-    Halide::Expr stored_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+    Halide::Expr stored_key(const Halide::Expr &index, const row_place &place) const;
+    Halide::Expr stored_value(const Halide::Expr &index, const row_place &place) const;
 
     /// The same without the scale of the row, for sums that apply it once; and that scale, undefined where there is
     /// none.
-    Halide::Expr unscaled_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
-    Halide::Expr unscaled_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
-    Halide::Expr scale_of_key(const Halide::Expr &kv_pos) const;
-    Halide::Expr scale_of_value(const Halide::Expr &kv_pos) const;
+    Halide::Expr unscaled_key(const Halide::Expr &index, const row_place &place) const;
+    Halide::Expr unscaled_value(const Halide::Expr &index, const row_place &place) const;
+    Halide::Expr scale_of_key(const row_place &place) const;
+    Halide::Expr scale_of_value(const row_place &place) const;
 
     /// 0, once the processor has been asked for these rows of values, into its second cache.
     Halide::Expr values_read_ahead(const Halide::Expr &first_row, int rows) const;
-
-    /// The indices of element `index` of a key or value in its tensor.
-    std::vector<Halide::Expr> place_of(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
 
     /// Element `dim` as it takes part; a number `mean` of the row is `of_row(mean)`.
     Halide::Expr modified_key(const Halide::Expr &kv_pos, const number_of_row &of_row);

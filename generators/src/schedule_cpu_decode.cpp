@@ -94,6 +94,12 @@ void schedule_cpu_decode(decode_attention &a) {
     for (Func f : {a.score, a.attends, a.chunk_max, a.weight, a.chunk_sum, a.applied_weight, a.weighted_values}) {
         if (f.defined()) f.compute_at(a.partial, a.chunk).bound(a.row, 0, rows);
     }
+    for (Func f : {a.key_start, a.value_start}) {
+        if (f.defined()) f.compute_at(a.partial, a.chunk).vectorize(a.kv_pos, lanes, TailStrategy::GuardWithIf);
+    }
+    for (Func f : {a.key_factor, a.value_factor}) {
+        if (f.defined()) f.compute_at(a.partial, a.chunk);
+    }
     for (Func f : {a.score, a.attends, a.weight, a.applied_weight}) {
         if (f.defined()) f.bound_storage(a.key_in_chunk, shape.keys);
     }

@@ -58,16 +58,28 @@ struct rows_of_heads : strided_buffer {
     }
 };
 
-/// A part of the cache: [dim,] token, group, page.
+/// A part of the cache: [element,] token, group, page. Elements are counted through all tokens and pages, from the
+/// lowest address on.
 struct cache_part : strided_buffer {
-    cache_part(const tensor_shape &shape, data_type type) : strided_buffer(type, shape.data) {
+    cache_part(const tensor_shape &shape, data_type type)
+        : strided_buffer(type, shape.data + (shape.rank == 4 ? range_of(shape).lowest * bytes_of(type) : 0)) {
         if (shape.rank == 4) {
-            add(shape.axes[3].extent, 1);
+            const detail::offset_range range = range_of(shape);
+            add(range.highest - range.lowest + 1, 1, range.lowest);
         }
         if (shape.rank > 0) {
             add(shape.axes[2].extent, shape.axes[2].stride).add(shape.axes[1].extent, shape.axes[1].stride);
             add(shape.axes[0].extent, shape.axes[0].stride);
         }
+    }
+
+  private:
+    static detail::offset_range range_of(const tensor_shape &shape) noexcept {
+        detail::offset_range range;
+        for (const int dimension : {0, 2, 3}) {
+            detail::extend(range, shape.axes[dimension]);
+        }
+        return range;
     }
 };
 

@@ -37,13 +37,14 @@ float heed_read_ahead(const halide_buffer_t *tensor, std::int32_t row, std::int3
 float heed_read_ahead_in_pages(const halide_buffer_t *tensor, const halide_buffer_t *pages, std::int32_t row,
                                std::int32_t group, std::int32_t rows, std::int32_t elements) {
     const std::int64_t bytes = tensor->type.bytes();
+    const std::int64_t first_element = tensor->dim[0].min;
     const halide_dimension_t &tokens = tensor->dim[1], &groups = tensor->dim[2], &all_pages = tensor->dim[3];
     const auto *const list = reinterpret_cast<const std::int32_t *>(pages->host);
     std::int32_t block = row / tokens.extent, token = row % tokens.extent;
     for (std::int32_t i = 0; i < rows && block < pages->dim[0].extent; ++i) {
         const std::uint8_t *first =
             tensor->host + bytes * (std::int64_t{token} * tokens.stride + std::int64_t{group} * groups.stride +
-                                    std::int64_t{list[block]} * all_pages.stride);
+                                    std::int64_t{list[block]} * all_pages.stride - first_element);
         for (std::int64_t line = 0; line < bytes * elements; line += cache_line) {
             __builtin_prefetch(first + line, 0, 2);
         }

@@ -127,11 +127,12 @@ struct tile_table_description {
 /// value (dim, key, group, batch), log_sum_exp (head in group, row, group, batch); inputs have their indices reversed.
 /// A kernel of the pass "weights" takes no value, and its output is (key, head in group, row, group, batch).
 /// One of the pass "cached" serves one sequence of a call, whose number is the only index of the batch dimensions; key
-/// and value are those of a cache, (dim, token, group, page), and after them it takes the scales (token, group, page)
-/// of key and of value, where these hold i8, and the pages of the sequence (block). One of the pass "append" stores
-/// tokens of one sequence in one page: it takes user context, key and value (dim, token, group, batch), inputs, q_len,
-/// kv_len, and writes the cache's key and value, then their scales, with indices like these. Tables stand between
-/// inputs and q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len, tables.
+/// and value are those of a cache, (element, token, group, page), where elements count through all tokens and pages
+/// from the lowest address on and a row is head_dim of them, and after them it takes the scales (token, group, page) of
+/// key and of value, where these hold i8, and the pages of the sequence (block). One of the pass "append" stores tokens
+/// of one sequence in one page: it takes user context, key and value (dim, token, group, batch), inputs, q_len, kv_len,
+/// and writes the cache's key and value, then their scales, with indices like these. Tables stand between inputs and
+/// q_len; `make_tables` fills them and takes user context, inputs, q_len, kv_len, tables.
 struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward", or "weights": see call.hpp; "append", "cached": see cached_call.hpp
