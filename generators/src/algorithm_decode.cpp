@@ -43,15 +43,21 @@ void decode_attention::read_rows() {
 
     const Expr this_pos = key_index(key_in_chunk);
     if (types.in_pages) {
+        const row_place worked_out = place_of(kv_pos);
+        token_in_page(kv_pos, batch) = worked_out.row;
+        page(kv_pos, batch) = worked_out.outer;
+        const auto place_at = [&](const Expr &position) {
+            return row_place{token_in_page(position, batch), page(position, batch)};
+        };
         const auto begin_rows = [&](const Func &start, const Halide::ImageParam &of, int row_size) {
-            const row_place place = place_of(kv_pos);
+            const row_place place = place_at(kv_pos);
             const auto first = of.dim(0);
             start(kv_pos, batch) = Halide::clamp(place.row * of.dim(1).stride() + place.outer * of.dim(3).stride(),
                                                  first.min(), first.min() + first.extent() - row_size);
         };
         begin_rows(key_start, key, variant.head_dim);
         begin_rows(value_start, value, variant.value_dim);
-        const row_place place = place_of(this_pos);
+        const row_place place = place_at(this_pos);
         if (key_scale.defined()) at_chunk(key_factor, {key_in_chunk}) = scale_of_key(place);
         if (value_scale.defined()) at_chunk(value_factor, {key_in_chunk}) = scale_of_value(place);
     }

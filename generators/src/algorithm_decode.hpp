@@ -49,6 +49,8 @@ class decode_attention : public forward_attention {
         keys_to_weigh, keys_to_weigh_singly, chunks_to_compare, chunks_to_add, chunks_to_merge;
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row, row tile): scaled
+    Halide::Func token_in_page{"token_in_page"};      ///< (kv_pos): of a cache
+    Halide::Func page{"page"};                        ///< (kv_pos)
     Halide::Func key_start{"key_start"};              ///< (kv_pos): where its row begins in a cache
     Halide::Func value_start{"value_start"};          ///< (kv_pos)
     Halide::Func key_factor{"key_factor"};            ///< (key): scale of its row in a cache of i8

@@ -94,7 +94,7 @@ void schedule_cpu_decode(decode_attention &a) {
     for (Func f : {a.score, a.attends, a.chunk_max, a.weight, a.chunk_sum, a.applied_weight, a.weighted_values}) {
         if (f.defined()) f.compute_at(a.partial, a.chunk).bound(a.row, 0, rows);
     }
-    for (Func f : {a.key_start, a.value_start}) {
+    for (Func f : {a.token_in_page, a.page, a.key_start, a.value_start}) {
         if (f.defined()) f.compute_at(a.partial, a.chunk).vectorize(a.kv_pos, lanes, TailStrategy::GuardWithIf);
     }
     for (Func f : {a.key_factor, a.value_factor}) {
