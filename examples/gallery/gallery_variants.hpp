@@ -32,6 +32,7 @@ inline constexpr auto gqa_64_8 = variant(heads = 64_c, groups = 8_c, head_dim = 
 inline constexpr auto gqa_32_8 = variant(heads = 32_c, groups = 8_c, head_dim = 128_c, mask = causal);
 inline constexpr auto mha_32 = variant(heads = 32_c, head_dim = 128_c, mask = causal);
 inline constexpr auto mqa_64 = variant(heads = 64_c, groups = 1_c, head_dim = 128_c, mask = causal);
+inline constexpr auto mha_64 = variant(heads = 64_c, head_dim = 128_c, mask = causal);
 
 /// Multi-query attention (Shazeer 2019): all query heads share one key/value head.
 inline constexpr auto mqa = variant(heads = 8_c, groups = 1_c, head_dim = 64_c, mask = causal);
