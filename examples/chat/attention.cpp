@@ -54,7 +54,7 @@ void cached_attention::attend(int layer, const matrix &query_key_value, matrix &
     const smollm2_inputs inputs{.window = static_cast<std::int32_t>(window_)};
     const heed::cache_tensors cache = cache_.tensors(layer);
     smollm2.append(part(heads, groups), part(heads + groups, groups), cache, sequences_, inputs);
-    smollm2.cached(part(0, heads), cache, sequences_, output_heads, inputs);
+    smollm2.attend(part(0, heads), cache, sequences_, output_heads, inputs);
 }
 
 }  // namespace chat

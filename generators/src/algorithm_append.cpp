@@ -49,7 +49,7 @@ void append_to_cache::store(stored_rows &rows, const std::string &name, const Ha
         rows.scale(token, group, batch) = Halide::reinterpret<float>(Halide::select(
             largest_bits >= infinity_bits, Expr(uint32_t(0x7fc00000)), Halide::reinterpret<uint32_t>(scale)));
         // Ties go to even numbers, as the conversions of processors have it.
-        const Expr number = Halide::round(element * (largest_number / Halide::reinterpret<float>(largest_bits)));
+        const Expr number = Halide::round((element / Halide::reinterpret<float>(largest_bits)) * largest_number);
         const Expr has_number = largest_bits < infinity_bits && largest_bits > Expr(uint32_t(0));
         rows.elements(dim, token, group, batch) = Halide::cast<int8_t>(
             Halide::clamp(Halide::select(has_number, number, 0.0f), -largest_number, largest_number));

@@ -141,18 +141,17 @@ void decode_attention::compute_weights() {
     at_chunk(chunk_sum, {row, row_tile}) = 0.0f;
     at_chunk(chunk_sum, {row, row_tile}) += at_chunk(weight, {key_of(keys_to_add), row, row_tile});
 
-    Expr factor;
-    if (value_factor.defined()) factor = at_chunk(value_factor, {this_key});
-    if (variant.weight_factor) {
-        const Expr of_variant = variant.weight_factor(values_at(this_key, Expr()), look_up());
-        factor = factor.defined() ? factor * of_variant : of_variant;
-    }
-    if (factor.defined()) {
-        // A weight of 0 stays one, whatever the factor of a masked pair is.
-        const Expr plain_weight = at_chunk(weight, {this_key, row, row_tile});
+    if (variant.weight_factor || value_factor.defined()) {
+        Expr applied = at_chunk(weight, {this_key, row, row_tile});
+        if (variant.weight_factor) {
+            // A weight of 0 stays one, whatever the factor of a masked pair is.
+            applied = Halide::select(is_positive_zero(applied), 0.0f,
+                                     applied * variant.weight_factor(values_at(this_key, Expr()), look_up()));
+        }
+        // A NaN in a value that is seen counts even where its weight is 0, so the scale has no such exception.
+        if (value_factor.defined()) applied = applied * at_chunk(value_factor, {this_key});
         at_chunk(applied_weight, {key_in_chunk, row, row_tile}) = Halide::undef<float>();
-        at_chunk(applied_weight, {this_key, row, row_tile}) =
-            Halide::select(is_positive_zero(plain_weight), 0.0f, plain_weight * factor);
+        at_chunk(applied_weight, {this_key, row, row_tile}) = applied;
     }
 }
 

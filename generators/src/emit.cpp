@@ -124,6 +124,11 @@ kernel_facts facts_of_weights(const variant_source &variant, const kernel_plan &
 }
 
 kernel_pipelines make_append(const variant_source &variant, const kernel_plan &plan) {
+    if (variant.rows_depend_on_lengths) {
+        throw std::invalid_argument("keys or values of " + variant.name +
+                                    " depend on q_len or kv_len, which change while they are in a cache. Fix: leave "
+                                    "PASSES cached out, or change key_mod and value_mod");
+    }
     append_to_cache append(variant, plan.types);
     schedule_cpu_append(append, prefill_tiles_for(variant, plan.isa, plan.types).registers.lanes);
     return {{append.results(), append.arguments()}, {}};

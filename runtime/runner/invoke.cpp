@@ -174,7 +174,7 @@ class call_on_cache : public prepared_call::arguments {
         call_.output = output_.described<output_tensor>();
         if (log_sum_exp) call_.log_sum_exp = log_sum_exp_.described<output_tensor>();
     }
-    void call() const override { run(call_); }
+    void call() const override { attend(call_); }
     void fetch_results() const override {
         output_.fetch();
         copy_back(output_rows_, into_.output);

@@ -286,7 +286,7 @@ void without_bad_alloc(const Call &call) {
 
 }  // namespace
 
-void run(const cached_arguments &arguments) {
+void attend(const cached_arguments &arguments) {
     const variant_description &variant = variant_of(arguments);
     without_bad_alloc([&] {
         const tensor_types types(arguments.query.type, arguments.cache.key.type, arguments.cache.value.type,
@@ -307,10 +307,15 @@ void run(const cached_arguments &arguments) {
         }
         detail::call_context context;
         context.thread_limit = useful_threads(operations, 1e6, detail::thread_limit(arguments.threads));
+        // Sequences that differ in nothing else are many.
+        std::vector<const kernel_description *> chosen;
+        for (std::size_t i = 0; i < call.sequences.size(); ++i) {
+            const std::int64_t tokens = call.sequences[i].new_tokens;
+            chosen.push_back(i > 0 && call.sequences[i - 1].new_tokens == tokens ? chosen.back() : &kernel_for(tokens));
+        }
         cached_kernels kernels(arguments, call, context);
-        run_in_parallel(context, call.sequences.size(), [&](std::size_t i) {
-            kernels.attend(kernel_for(call.sequences[i].new_tokens), call.sequences[i]);
-        });
+        run_in_parallel(context, call.sequences.size(),
+                        [&](std::size_t i) { kernels.attend(*chosen[i], call.sequences[i]); });
     });
 }
 
@@ -339,8 +344,8 @@ void append(const cached_arguments &arguments) {
     });
 }
 
-status try_run(const cached_arguments &arguments) noexcept {
-    return detail::as_status([&] { run(arguments); });
+status try_attend(const cached_arguments &arguments) noexcept {
+    return detail::as_status([&] { attend(arguments); });
 }
 
 status try_append(const cached_arguments &arguments) noexcept {

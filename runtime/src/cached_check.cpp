@@ -25,6 +25,9 @@ double input_element(const void *context, int number, const std::int64_t *indice
                                         : static_cast<double>(static_cast<const float *>(input.data)[offset]);
 }
 
+/// Positions, and what declarations add to them, stay within 32 bits.
+constexpr std::int64_t largest_length = std::int64_t{1} << 30;
+
 /// What calls with a cache check, whatever they do.
 class cached_checker : public checker {
   public:
@@ -83,9 +86,10 @@ class cached_checker : public checker {
         std::int64_t first_row = 0;
         for (std::int64_t i = 0; i < count; ++i) {
             const cached_sequence &sequence = arguments_.sequences[i];
-            if (sequence.new_tokens < 0 || sequence.length < sequence.new_tokens || sequence.length > largest_extent) {
+            if (sequence.new_tokens < 0 || sequence.length < sequence.new_tokens || sequence.length > largest_length) {
                 refuse("sequence ", i, " has ", sequence.new_tokens, " new tokens and length ", sequence.length,
-                       ": the length counts the new tokens too, and is at most ", largest_extent);
+                       ": the length counts the new tokens too, and is at most ", largest_length,
+                       ". Fix: pass the length behind the new tokens");
             }
             if (sequence.new_tokens > tokens - first_row) {
                 refuse("the sequences have more new tokens than ", name, " has rows, ", tokens, ": sequence ", i,
@@ -121,18 +125,18 @@ class cached_checker : public checker {
         }
     }
 
-    /// Blocks from `first_block` on have a page. Pages must be those that there are.
-    void pages_exist(const checked_cached_call &call, const checked_sequence &sequence,
-                     std::int64_t first_block) const {
+    /// Pages from `first_block` on are those that there are; only tokens that are not written may be without one.
+    void pages_exist(const checked_cached_call &call, const checked_sequence &sequence, std::int64_t first_block,
+                     bool are_written) const {
         const std::int64_t pages = call.cache_key.axes[0].extent;
-        for (std::int64_t block = 0; block * call.page_size < sequence.length; ++block) {
+        for (std::int64_t block = first_block; block * call.page_size < sequence.length; ++block) {
             const std::int32_t page = sequence.pages[block];
             if (pages == 0) {
                 refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
                        " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
                        ", but the cache has no pages");
             }
-            if (page < -1 || page >= pages || (page == -1 && block >= first_block)) {
+            if (page < -1 || page >= pages || (page == -1 && are_written)) {
                 refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
                        " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
                        ", the cache has pages 0 to ", pages - 1,
@@ -178,7 +182,11 @@ class cached_checker : public checker {
     /// Kernels count elements in 32 bits.
     void fits_kernels(std::string_view name, const tensor &argument) const {
         const tensor_shape shape = shape_of(argument);
-        if (!fits_halide(shape.axes, shape.rank)) {
+        offset_range range;
+        for (int i = 0; i < shape.rank; ++i) {
+            extend(range, {std::max<std::int64_t>(shape.axes[i].extent, 1), shape.axes[i].stride});
+        }
+        if (!fits_halide(shape.axes, shape.rank) || range.highest - range.lowest >= halide_limit) {
             refuse(name, " spans more than ", halide_limit, " elements, kernels count them in 32 bits. Extents ",
                    extents_text(argument), ", strides ", strides_text(argument),
                    ". Fix: spread sequences over several calls, and over several caches");
@@ -262,7 +270,7 @@ checked_cached_call check_cached_arguments(const cached_arguments &arguments, co
     check.inputs_are_sound(call);
     call.completed_lists.reserve(call.sequences.size());
     for (checked_sequence &sequence : call.sequences) {
-        check.pages_exist(call, sequence, INT64_MAX);
+        check.pages_exist(call, sequence, 0, false);
         check.complete_pages(call, sequence);
     }
     for (const auto &[name, written] : {std::pair("output", &output), std::pair("log_sum_exp", &log_sum_exp)}) {
@@ -295,7 +303,7 @@ checked_cached_call check_append_arguments(const cached_arguments &arguments, co
     if (arguments.query.given() || arguments.output.given() || arguments.log_sum_exp.given()) {
         check.refuse(
             "query, output or log_sum_exp is given, but append only stores keys and values. Fix: leave them out, "
-            "and call heed::run with them afterwards");
+            "and call heed::attend with them afterwards");
     }
     check.extent_agrees("value", value, "key", key, 2, "tokens");
     check.cache_is_sound(call);
@@ -303,8 +311,17 @@ checked_cached_call check_append_arguments(const cached_arguments &arguments, co
     check.inputs_are_sound(call);
     std::vector<std::pair<std::int32_t, std::int64_t>> written_pages;
     for (const checked_sequence &sequence : call.sequences) {
-        const std::int64_t first_block = (sequence.length - sequence.new_tokens) / call.page_size;
-        check.pages_exist(call, sequence, first_block);
+        const std::int64_t first_token = sequence.length - sequence.new_tokens;
+        const std::int64_t first_block = first_token / call.page_size;
+        const std::int64_t first_writable = arguments.sequences[sequence.number].first_writable;
+        if (first_token < first_writable) {
+            check.refuse(
+                "sequence ", sequence.number, " would get tokens from ", first_token, " on, but those before ",
+                first_writable,
+                " are in pages that other sequences share. Fix: store tokens before the sequence is forked, or "
+                "make room by extend() after that");
+        }
+        check.pages_exist(call, sequence, first_block, true);
         for (std::int64_t block = first_block; block * call.page_size < sequence.length; ++block) {
             written_pages.emplace_back(sequence.pages[block], sequence.number);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The argument check of calls with a cache. It reads shapes and lists of pages, never elements of tensors, and runs
-// before anything is written.
+// The argument check of calls with a cache. It reads shapes and lists of pages and, where tokens have no page, inputs
+// that the mask looks up; never query, keys or values. It runs before anything is written.
 #pragma once
 
 #include <cstdint>

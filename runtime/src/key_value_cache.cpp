@@ -162,6 +162,15 @@ key_value_cache::key_value_cache(const variant_description &variant, const cache
                " layers are more bytes than an address can reach: each token has ", variant.groups, " groups of ",
                variant.head_dim, " and ", variant.value_dim, " elements. Fix: pass fewer or smaller pages");
     }
+    // Calls count the elements of a layer in 32 bits.
+    const std::int64_t row_size = std::max(variant.head_dim, variant.value_dim);
+    std::int64_t elements = 0;
+    if (__builtin_mul_overflow(options.pages * options.page_size, row_size * variant.groups, &elements) ||
+        elements > largest_extent) {
+        refuse(": ", options.pages, " pages of ", options.page_size, " tokens, ", variant.groups, " groups and ",
+               row_size, " elements are more than ", largest_extent,
+               " elements in a layer, calls count them in 32 bits. Fix: spread sequences over several caches");
+    }
     state_->memory.reset(static_cast<char *>(
         std::aligned_alloc(static_cast<std::size_t>(alignment), static_cast<std::size_t>(all_bytes))));
     if (state_->memory == nullptr) {
@@ -304,7 +313,15 @@ cached_sequence key_value_cache::view(sequence number, std::int64_t new_tokens) 
         refuse("::view: sequence ", number, " has ", list.length, " tokens, ", new_tokens,
                " of them cannot be new. Fix: call extend() for the new tokens first");
     }
-    return {new_tokens, list.length, list.pages.data()};
+    // Pages are shared from the front.
+    std::int64_t shared = 0;
+    for (std::size_t i = list.pages.size(); i > 0 && shared == 0; --i) {
+        const std::int32_t page = list.pages[i - 1];
+        if (page != given_up && state_->users[static_cast<std::size_t>(page)] > 1) {
+            shared = static_cast<std::int64_t>(i) * state_->options.page_size;
+        }
+    }
+    return {new_tokens, list.length, list.pages.data(), std::min(shared, list.length)};
 }
 
 cache_tensors key_value_cache::tensors(int layer) const {

@@ -102,9 +102,9 @@ void attend_to(const attention_kernel<Inputs> &kernel, const tensor<float, 4> &q
                const std::vector<cached_sequence> &sequences, tensor<float, 4> &output,
                const inputs_or_none<Inputs> &inputs, const call_options &options) {
     if constexpr (std::is_void_v<Inputs>) {
-        kernel.cached(query.view(), cache, sequences, output.view(), options);
+        kernel.attend(query.view(), cache, sequences, output.view(), options);
     } else {
-        kernel.cached(query.view(), cache, sequences, output.view(), inputs, options);
+        kernel.attend(query.view(), cache, sequences, output.view(), inputs, options);
     }
 }
 

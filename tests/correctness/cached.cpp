@@ -206,6 +206,79 @@ TEST_CASE("rows of i8: zero stays zero, NaN and infinity make a token NaN, and o
     }
 }
 
+TEST_CASE("rows of i8 as small as floats are, zeros among them") {
+    const heed::variant_description &variant = typed_kernels::in_cache.description();
+    for (const kernel_choice &which : kernels_of(variant, "append")) {
+        heed::key_value_cache cache(variant, {data_type::i8, 1, 4});
+        const int sequence = cache.add();
+        cache.extend(sequence, 3);
+        tensor<float, 4> key({1, 2, 3, 16});
+        const float largest[] = {1e-30f, 1e-38f, 1e-41f};
+        for_each_index<4>(key.extents(), [&](const auto &at) {
+            key[at] = at[3] % 3 == 0 ? 0.0f : at[3] % 3 == 1 ? largest[at[2]] : -0.5f * largest[at[2]];
+        });
+        typed_kernels::in_cache.append(key.view(), key.view(), cache.tensors(), cache.view(sequence, 3),
+                                       {{}, 1, which.isa});
+        for_each_index<4>(key.extents(), [&](const auto &at) {
+            INFO(which.text(), ", token ", at[2], ", element ", at[3]);
+            const double stored = element_of(cache.tensors().key, 0, at[1], at[2], at[3]);
+            if (at[3] % 3 == 2) {
+                CHECK(std::fabs(stored + 63.5) <= 0.5);
+            } else {
+                CHECK(stored == (at[3] % 3 == 0 ? 0 : 127));
+            }
+        });
+    }
+}
+
+TEST_CASE("a NaN in a value that is seen shows, however small its weight is") {
+    const heed::variant_description &variant = typed_kernels::in_cache.description();
+    for (const data_type type : {data_type::f16, data_type::bf16, data_type::i8}) {
+        for (const kernel_choice &which : kernels_of(variant, "cached")) {
+            INFO(which.text(), ", ", name_of(type));
+            heed::key_value_cache cache(variant, {type, 1, 64});
+            const int sequence = cache.add();
+            cache.extend(sequence, 40);
+            problem of(variant, {40, 40, 1});
+            for_each_index<4>(of.query.extents(), [&](const auto &at) { of.query[at] = 30; });
+            for_each_index<4>(of.key.extents(), [&](const auto &at) { of.key[at] = at[2] == 3 ? -30.0f : 30.0f; });
+            of.value(0, 1, 3, 7) = not_a_number;
+            typed_kernels::in_cache.append(of.key.view(), of.value.view(), cache.tensors(), cache.view(sequence, 40),
+                                           {{}, 1, which.isa});
+            for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{40}}) {
+                tensor<float, 4> query({1, 6, rows, 16}), output(query.extents());
+                for_each_index<4>(query.extents(), [&](const auto &at) { query[at] = of.query[at]; });
+                typed_kernels::in_cache.attend(query.view(), cache.tensors(), cache.view(sequence, rows), output.view(),
+                                               {{}, 1, which.isa, which.schedule});
+                CHECK(std::isnan(output(0, 5, rows - 1, 7)));
+                CHECK(!std::isnan(output(0, 0, rows - 1, 7)));
+            }
+        }
+    }
+}
+
+TEST_CASE("tokens are not stored in pages that a fork shares") {
+    const heed::variant_description &variant = kernels::in_cache.description();
+    heed::key_value_cache cache(variant, {data_type::f32, 8, 4});
+    tensor<float, 4> key({1, 2, 2, 16});
+    for_each_index<4>(key.extents(), [&](const auto &at) { key[at] = 1; });
+    const int original = cache.add();
+    cache.extend(original, 6);
+    const int copy = cache.fork(original);
+    const auto store = [&](int sequence) {
+        return kernels::in_cache.try_append(key.view(), key.view(), cache.tensors(), cache.view(sequence, 2)).message();
+    };
+    const std::string refusal =
+        "in_cache: sequence 0 would get tokens from 4 on, but those before 6 are in pages that other sequences share. "
+        "Fix: store tokens before the sequence is forked, or make room by extend() after that";
+    CHECK(store(original) == refusal);
+    CHECK(store(copy) == refusal);
+    // What follows is in a page of its own, and so is then what the other has.
+    cache.extend(copy, 2);
+    CHECK(store(copy) == "");
+    CHECK(store(original) == "");
+}
+
 TEST_CASE("NaN in tokens that the mask hides is not seen, whatever page they are in") {
     const tensor<float, 2> key_gain = key_gains();
     const heed::variant_description &variant = kernels::in_cache_changed.description();
@@ -222,7 +295,7 @@ TEST_CASE("NaN in tokens that the mask hides is not seen, whatever page they are
         kernels::in_cache_changed.append(poisoned.key.view(), poisoned.value.view(), cache.tensors(),
                                          cache.view(sequence, 100), {key_gain.view()}, {{}, 1, which.isa});
         tensor<float, 4> output({1, 4, 2, 24});
-        kernels::in_cache_changed.cached(of.query.view(), cache.tensors(), cache.view(sequence, 2), output.view(),
+        kernels::in_cache_changed.attend(of.query.view(), cache.tensors(), cache.view(sequence, 2), output.view(),
                                          {key_gain.view()}, {{}, 1, which.isa, which.schedule});
         INFO(which.text());
         const difference found = compare(output, attention(of, changed(key_gain)).output, 1e-30);
@@ -257,7 +330,7 @@ TEST_CASE("a ring buffer: pages that the window has left behind are used again")
         kernels::in_cache_changed.append(rows_of({&of.key}, at, one).view(), rows_of({&of.value}, at, one).view(),
                                          cache.tensors(), step, {key_gain.view()});
         tensor<float, 4> output({1, 4, 1, 24});
-        kernels::in_cache_changed.cached(rows_of({&of.query}, at, one).view(), cache.tensors(), step, output.view(),
+        kernels::in_cache_changed.attend(rows_of({&of.query}, at, one).view(), cache.tensors(), step, output.view(),
                                          {key_gain.view()});
         double worst = 0;
         for_each_index<4>(output.extents(), [&](const auto &i) {
@@ -317,8 +390,8 @@ TEST_CASE("64 sequences that grow, share prefixes and end, 10,000 times: in smal
             kernels::in_cache.append(key.view(), value.view(), contiguous.tensors(), there);
             if (step % 4 != 0 || tokens == 0) continue;
             tensor<float, 4> output(query.extents()), other(query.extents());
-            kernels::in_cache.cached(query.view(), paged.tensors(), here, output.view());
-            kernels::in_cache.cached(query.view(), contiguous.tensors(), there, other.view());
+            kernels::in_cache.attend(query.view(), paged.tensors(), here, output.view());
+            kernels::in_cache.attend(query.view(), contiguous.tensors(), there, other.view());
             CHECK(same_bits(output, other));
             ++compared;
         }
@@ -350,7 +423,7 @@ TEST_CASE("attention in parts is merged to attention to all") {
             kernels::in_cache.append(rows_of({&of.key}, {first}, {end - first}).view(),
                                      rows_of({&of.value}, {first}, {end - first}).view(), cache.tensors(),
                                      cache.view(part, end - first));
-            kernels::in_cache.cached(of.query.view(), cache.tensors(), cache.view(part, 1), into.output.view(),
+            kernels::in_cache.attend(of.query.view(), cache.tensors(), cache.view(part, 1), into.output.view(),
                                      {into.log_sum_exp.view()});
             cache.remove(part);
         };
@@ -381,7 +454,7 @@ TEST_CASE("calls with a cache are refused, with both values, before anything is 
     for_each_index<4>(key.extents(), [&](const auto &at) { key[at] = 1; });
     for_each_index<4>(query.extents(), [&](const auto &at) { query[at] = 1; });
     const auto attend = [&](const heed::cached_sequence &of) {
-        const heed::status result = kernels::in_cache.try_cached(query.view(), tensors, of, output.view());
+        const heed::status result = kernels::in_cache.try_attend(query.view(), tensors, of, output.view());
         CHECK(std::isnan(output(0, 0, 0, 0)));
         return result.message();
     };
@@ -394,7 +467,7 @@ TEST_CASE("calls with a cache are refused, with both values, before anything is 
           "Extents of query (1, 6, 3, 16)");
     CHECK(attend({3, 2, pages}) ==
           "in_cache: sequence 0 has 3 new tokens and length 2: the length counts the new tokens too, and is at most "
-          "2147483647");
+          "1073741824. Fix: pass the length behind the new tokens");
     CHECK(attend({3, 10, nullptr}) == "in_cache: sequence 0 has length 10, but its list of pages is a null pointer");
     const std::int32_t outside[] = {0, 8, 1}, hidden[] = {0, -1, 1}, twice[] = {0, 1, 1};
     CHECK(attend({3, 10, outside}) ==
@@ -414,17 +487,17 @@ TEST_CASE("calls with a cache are refused, with both values, before anything is 
           "cannot be written. Fix: give each a page of its own");
     heed::cache_tensors others = tensors;
     others.key_scale = others.key;
-    CHECK(kernels::in_cache.try_cached(query.view(), others, cache.view(sequence, 3), output.view()).message() ==
+    CHECK(kernels::in_cache.try_attend(query.view(), others, cache.view(sequence, 3), output.view()).message() ==
           "in_cache: key_scale is given, but the cache's key holds f32: only i8 has a scale. Fix: leave it out");
     const tensor<float, 4> batches({2, 6, 3, 16});
     CHECK(
-        kernels::in_cache.try_cached(batches.view(), tensors, cache.view(sequence, 3), output.view()).message() ==
+        kernels::in_cache.try_attend(batches.view(), tensors, cache.view(sequence, 3), output.view()).message() ==
         "in_cache: query has batch 2, it must be 1: the tokens of all sequences stand one behind another in dimension "
         "2. Extents (2, 6, 3, 16)");
     heed::key_value_cache halves(variant, {data_type::f16, 8, 4});
     halves.extend(halves.add(), 10);
     const std::string of_type =
-        kernels::in_cache.try_cached(query.view(), halves.tensors(), halves.view(0, 3), output.view()).message();
+        kernels::in_cache.try_attend(query.view(), halves.tensors(), halves.view(0, 3), output.view()).message();
     CHECK(of_type ==
           "in_cache: the cache's key holds f16, the kernel was compiled for f32. Fix: pass query, key, value and "
           "output of "

@@ -251,7 +251,7 @@ struct call_of {
         arguments.isa = "x86_64";
     }
 
-    void run() { heed::run(for_run()); }
+    void run() { heed::attend(for_run()); }
     void append() { heed::append(for_append()); }
 
     heed::cached_arguments &for_run() {
@@ -346,7 +346,7 @@ TEST_CASE("log_sum_exp that nobody asked for has memory of its own") {
     const fake_scope scope;
     call_of<> of({{10, 1}, {9, 9}}, 10);
     of.for_run().log_sum_exp = {};
-    heed::run(of.arguments);
+    heed::attend(of.arguments);
     REQUIRE(fake.calls.size() == 2);
     for (const seen_call &call : fake.calls) {
         const seen_buffer &log_sum_exp = call.buffers[4];
@@ -496,7 +496,7 @@ TEST_CASE("an error of one sequence reaches the caller once, and the next call w
                 thrown = error.what();
             }
             CHECK(thrown == expected);
-            const heed::status status = heed::try_run(of.arguments);
+            const heed::status status = heed::try_attend(of.arguments);
             CHECK(status.code() == heed::status_code::kernel_failed);
             CHECK(status.message() == expected);
             if (threads == 1) {
@@ -525,7 +525,7 @@ TEST_CASE("all sequences fail at the same time, some without a text") {
         fake.error = number % 2 == 0 ? nullptr : "no";
     };
     for (int round = 0; round < 20; ++round) {
-        CHECK(heed::try_run(of.for_run()).code() == heed::status_code::kernel_failed);
+        CHECK(heed::try_attend(of.for_run()).code() == heed::status_code::kernel_failed);
     }
 }
 
@@ -534,7 +534,7 @@ TEST_CASE("no memory for a kernel on a cache") {
     fake.scratch = std::size_t{1} << 60;
     for (const int threads : {1, 4}) {
         call_of<> of(std::vector<call_of<>::sizes>(4, {200, 100}), 400, threads);
-        const heed::status status = heed::try_run(of.for_run());
+        const heed::status status = heed::try_attend(of.for_run());
         CHECK(status.code() == heed::status_code::out_of_memory);
         CHECK(status.message() ==
               "paged: no memory for 1152921504606846976 bytes of scratch space in kernel "
@@ -571,7 +571,7 @@ TEST_CASE("the number of threads of a call with a cache") {
         CHECK(threads_of([&] { storing.append(); }) == 1);
     }
     call_of<> of({{4, 1}}, 1, 5000);
-    CHECK(heed::try_run(of.for_run()).code() == heed::status_code::invalid_argument);
+    CHECK(heed::try_attend(of.for_run()).code() == heed::status_code::invalid_argument);
 }
 
 namespace {
@@ -583,11 +583,11 @@ std::string refused(bool appends, const Spoil &spoil) {
     call_of<> of({{10, 2}, {5, 1}}, 3);
     heed::cached_arguments &arguments = appends ? of.for_append() : of.for_run();
     spoil(of, arguments);
-    const heed::status status = appends ? heed::try_append(arguments) : heed::try_run(arguments);
+    const heed::status status = appends ? heed::try_append(arguments) : heed::try_attend(arguments);
     CHECK(status.code() == heed::status_code::invalid_argument);
     std::string thrown = "nothing was thrown";
     try {
-        appends ? heed::append(arguments) : heed::run(arguments);
+        appends ? heed::append(arguments) : heed::attend(arguments);
     } catch (const heed::invalid_argument_error &error) {
         thrown = error.what();
     }
@@ -649,7 +649,7 @@ TEST_CASE("calls with a cache that must be refused: rows") {
           "tokens by heed::append before");
     CHECK(refused(true, [](call &of, cached_arguments &a) { a.output = of.output.view(data_type::f32); }) ==
           "paged: query, output or log_sum_exp is given, but append only stores keys and values. Fix: leave them out, "
-          "and call heed::run with them afterwards");
+          "and call heed::attend with them afterwards");
     static heed::variant_description without_sum = variant;
     without_sum.readings.weight_of_score = [](const heed::call_sizes &, const heed::pair_position &, double score,
                                               const heed::input_reader &) { return score; };
@@ -691,7 +691,7 @@ TEST_CASE("calls with a cache that must be refused: the cache") {
               }) == "paged: key_scale is given, but the cache's key holds f32: only i8 has a scale. Fix: leave it out");
     }
     call_of<std::int8_t> of({{10, 1}}, 1);
-    const auto message = [&] { return heed::try_run(of.for_run()).message(); };
+    const auto message = [&] { return heed::try_attend(of.for_run()).message(); };
     of.value_scale.extents[2] = 3;
     CHECK(
         message() ==
@@ -725,14 +725,14 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
               "paged: the call has 2 sequences, but the list of them is a null pointer");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[1].new_tokens = -1; }) ==
               "paged: sequence 1 has -1 new tokens and length 5: the length counts the new tokens too, and is at most "
-              "2147483647");
+              "1073741824. Fix: pass the length behind the new tokens");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[0].length = 1; }) ==
               "paged: sequence 0 has 2 new tokens and length 1: the length counts the new tokens too, and is at most "
-              "2147483647");
+              "1073741824. Fix: pass the length behind the new tokens");
         CHECK(
             refused(appends, [](call &of, cached_arguments &) { of.sequences[0].length = 1LL << 31; }) ==
             "paged: sequence 0 has 2 new tokens and length 2147483648: the length counts the new tokens too, and is at "
-            "most 2147483647");
+            "most 1073741824. Fix: pass the length behind the new tokens");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[1].new_tokens = 2; }) ==
               "paged: the sequences have more new tokens than " + rows_name +
                   " has rows, 3: sequence 1 has 2, those before it 2");

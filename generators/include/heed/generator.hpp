@@ -235,6 +235,12 @@ variant_source source_of(std::string name) {
     source.key_stages = stages_of(Variant.key_stages());
     source.value_stages = stages_of(Variant.value_stages());
     source.output_stages = stages_of(Variant.output_stages());
+    const auto uses_lengths = [](const auto &tuple) {
+        return hana::unpack(tuple, [](const auto &...each) {
+            return (... || uses<std::remove_cvref_t<decltype(each)>, q_len_, kv_len_>);
+        });
+    };
+    source.rows_depend_on_lengths = uses_lengths(Variant.key_stages()) || uses_lengths(Variant.value_stages());
     source.classify = [mask = Variant.mask()](const tile_values &tile, const input_lookup &read) {
         return tile.range_of ? detail::classify<V, true>(mask, tile, read)
                              : detail::classify<V, false>(mask, tile, read);

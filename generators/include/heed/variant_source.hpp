@@ -101,6 +101,8 @@ struct variant_source {
     pair_expression weight_factor;  ///< empty if it is 1
     /// In the order in which they apply; empty for a tensor that is used as it is.
     std::vector<row_stage> query_stages, key_stages, value_stages, output_stages;
+    /// Whether what becomes of keys or values depends on q_len or kv_len, which change while they are in a cache.
+    bool rows_depend_on_lengths = false;
     std::function<tile_condition(const tile_values &, const input_lookup &)> classify;
 };
 

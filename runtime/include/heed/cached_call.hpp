@@ -12,8 +12,17 @@
 //     value        (1, groups, tokens, value_dim)
 //
 // `append` stores the keys and values of the new tokens as they take part, which is after the variant's changes of keys
-// and values (rotary positions, for one): they are made once, not in every call. `run` attends to what is stored. Both
-// come from the pass "cached" of heed_add_kernels. `batch` in a declaration is the number of the sequence in the call.
+// and values (rotary positions, for one): they are made once, not in every call. `attend` reads what is stored: in each
+// layer it comes after append, and tokens that nothing was stored for are whatever the page held before. Both come from
+// the pass "cached" of heed_add_kernels.
+//
+// `batch` in a declaration is the number of the sequence in the call. What key_mod and value_mod make of it stays in
+// the cache, so an input that they index by batch has to give a sequence the same in each call. The last new token of a
+// sequence is at the position of its last key, unless `align` or `query_start` say otherwise.
+//
+// Of elements of type i8 a row is whole numbers from -127 to 127 times its largest magnitude over 127; a row with a NaN
+// or an infinity becomes NaN as a whole. Calls on one cache may run at the same time if none of them appends to pages
+// that another reads, and the lists of pages stay as they are meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +46,10 @@ struct cached_sequence {
     std::int64_t length = 0;              ///< its tokens in the cache, the new ones included
     const std::int32_t *pages = nullptr;  ///< number i: the page of tokens [i * page_size, (i + 1) * page_size)
                                           ///< or, where the mask hides all of them, -1
+    std::int64_t first_writable = 0;      ///< tokens before it are in pages that others share: append refuses them
 };
 
-/// Everything that a call takes; `key` and `value` are for append, `query`, `output`, `log_sum_exp` for run.
+/// Everything that a call takes; `key` and `value` are for append, `query`, `output`, `log_sum_exp` for attend.
 struct cached_arguments {
     const variant_description *variant = nullptr;
     tensor query = {};
@@ -61,10 +71,10 @@ struct cached_arguments {
 void append(const cached_arguments &arguments);
 
 /// Attention of the new tokens of each sequence to its tokens in the cache. Throws a heed::error.
-void run(const cached_arguments &arguments);
+void attend(const cached_arguments &arguments);
 
 /// The same without exceptions.
 status try_append(const cached_arguments &arguments) noexcept;
-status try_run(const cached_arguments &arguments) noexcept;
+status try_attend(const cached_arguments &arguments) noexcept;
 
 }  // namespace heed

@@ -20,7 +20,7 @@
 // With a cache, for kernels of the pass "cached"; shapes and meaning stand in heed/cached_call.hpp:
 //
 //     models::local_capped.append(key, value, cache, sequences, {.sinks = sinks});            // stores new tokens
-//     models::local_capped.cached(query, cache, sequences, output, {.sinks = sinks});         // attends to all of them
+//     models::local_capped.attend(query, cache, sequences, output, {.sinks = sinks});         // attends to all of them
 //
 // The exact text of a generated header, for heed_add_kernels(my_kernels VARIANTS_HEADER my_variants.hpp NAMESPACE
 // models VARIANTS local_capped mha), where local_capped reads an f32 input of rank 1, an i32 one of rank 2 and an f32
@@ -255,18 +255,18 @@ class attention_kernel {
     }
 
     /// Computes `output` of the new tokens of all sequences, which attend to what is stored in the cache.
-    void cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+    void attend(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
                 const output_argument &output, const Inputs &inputs, const call_options &options = {}) const {
         with_inputs<void>(detail::attend_arguments(*variant_, query, cache, sequences, output, options), inputs,
-                          heed::run);
+                          heed::attend);
     }
 
     /// The same without exceptions.
-    status try_cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+    status try_attend(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
                       const output_argument &output, const Inputs &inputs,
                       const call_options &options = {}) const noexcept {
         return with_inputs<status>(detail::attend_arguments(*variant_, query, cache, sequences, output, options),
-                                   inputs, heed::try_run);
+                                   inputs, heed::try_attend);
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }
@@ -326,15 +326,15 @@ class attention_kernel<void> {
     }
 
     /// Computes `output` of the new tokens of all sequences, which attend to what is stored in the cache.
-    void cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+    void attend(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
                 const output_argument &output, const call_options &options = {}) const {
-        run(detail::attend_arguments(*variant_, query, cache, sequences, output, options));
+        heed::attend(detail::attend_arguments(*variant_, query, cache, sequences, output, options));
     }
 
     /// The same without exceptions.
-    status try_cached(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
+    status try_attend(const input_argument &query, const cache_tensors &cache, const sequence_list &sequences,
                       const output_argument &output, const call_options &options = {}) const noexcept {
-        return heed::try_run(detail::attend_arguments(*variant_, query, cache, sequences, output, options));
+        return heed::try_attend(detail::attend_arguments(*variant_, query, cache, sequences, output, options));
     }
 
     constexpr const variant_description &description() const noexcept { return *variant_; }

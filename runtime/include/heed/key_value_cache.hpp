@@ -2,12 +2,12 @@
 //
 // The cache of keys and values: who owns which page. Memory is allocated once, as pages of some number of tokens; a
 // sequence has a list of the pages that hold its tokens, and the pool has the others. What the tokens hold is not
-// looked at: heed::append writes it and heed::run reads it (heed/cached_call.hpp), once per layer of the model.
+// looked at: heed::append writes it and heed::attend reads it (heed/cached_call.hpp), once per layer of the model.
 //
 //     heed::key_value_cache cache(models::my_variant.description(), {heed::data_type::f16, 1024, 64, layers});
 //     const int chat = cache.add();
 //     cache.extend(chat, prompt_tokens);          // room first, for all layers,
-//     ... cache.tensors(layer), cache.view(chat, prompt_tokens) ...  // then append and run of each layer
+//     ... cache.tensors(layer), cache.view(chat, prompt_tokens) ...  // then append and attend of each layer
 //
 // Pages are shared. fork() copies a page list and no token; a page that others use is copied before a sequence grows
 // into it. So tokens are written where they have just been given room, and before the sequence is forked: only that

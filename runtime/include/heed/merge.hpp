@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Attention in parts: each part attends to some of the keys, and the results are merged. A prefix that many sequences
-// share is read once for all of them, keys on other machines stay there.
+// Attention in parts: each part attends to some of the keys, and the results are merged, as where keys are on several
+// machines. Positions count from the first key of a call: with a mask, rotary positions or scores that use them, a part
+// that does not begin with the first key needs them from an input.
 #pragma once
 
 #include <heed/error.hpp>
@@ -20,7 +21,8 @@ namespace heed {
 /// in the log_sum_exp of every part that a variant with it computed, so all parts but one need a variant without. An
 /// output_mod must be one that merging does not disturb, such as a factor that is the same for both parts.
 ///
-/// Throws invalid_argument_error if shapes disagree or memory overlaps otherwise; nothing is written then.
+/// Throws invalid_argument_error if shapes disagree, or if a result and a part of its kind share memory otherwise;
+/// nothing is written then. An output and a log_sum_exp must not share memory, which is not checked. One thread.
 void merge(const view<const float, 4> &output_a, const view<const float, 3> &log_sum_exp_a,
            const view<const float, 4> &output_b, const view<const float, 3> &log_sum_exp_b,
            const view<float, 4> &output, const view<float, 3> &log_sum_exp = {});
