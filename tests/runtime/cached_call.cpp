@@ -317,7 +317,9 @@ TEST_CASE("a kernel for each sequence with new tokens, the longest first") {
         CHECK(key.host == of.cache_key.data);
         CHECK(value.host == of.cache_value.data);
         for (const auto &[part, size] : {std::pair(&key, head_dim), {&value, value_dim}}) {
-            CHECK(same((*part)[0], 0, size, 1));
+            // Elements count through all pages.
+            const std::int64_t last_page = (pages - 1) * groups * page_size * size;
+            CHECK(same((*part)[0], 0, last_page + page_size * size, 1));
             CHECK(same((*part)[1], 0, page_size, size));
             CHECK(same((*part)[2], 0, groups, page_size * size));
             CHECK(same((*part)[3], 0, pages, groups * page_size * size));
@@ -745,8 +747,11 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
               "paged: sequence 1 has length 5, but its list of pages is a null pointer");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.lists[0][2] = 6; }) ==
               "paged: sequence 0 has page 6 for its tokens 8 to 9, the cache has pages 0 to 5");
-        CHECK(refused(appends, [](call &of, cached_arguments &) { of.lists[0][0] = -2; }) ==
-              "paged: sequence 0 has page -2 for its tokens 0 to 3, the cache has pages 0 to 5");
+        // Append looks at the pages that it writes.
+        if (!appends) {
+            CHECK(refused(appends, [](call &of, cached_arguments &) { of.lists[0][0] = -2; }) ==
+                  "paged: sequence 0 has page -2 for its tokens 0 to 3, the cache has pages 0 to 5");
+        }
         CHECK(refused(appends, [](call &, cached_arguments &a) { a.input_count = 0; }) ==
               "paged: the call passes 0 inputs, the variant declares 1");
         CHECK(refused(appends, [](call &, cached_arguments &a) { a.inputs = nullptr; }) ==

@@ -466,7 +466,11 @@ TEST_CASE("a cache that cannot be is refused") {
           "heed::key_value_cache: 2147483647 pages of 2147483647 tokens in 1 layers are more bytes than an address can "
           "reach: each token has 2 groups of 3 and 2 elements. Fix: pass fewer or smaller pages");
     CHECK(made_of(options_of(INT32_MAX, 1 << 20, 1 << 20)) != "nothing was refused");
-    CHECK_THROWS_AS(cache_of(1, INT32_MAX, INT32_MAX / 64), heed::out_of_memory_error);
+    CHECK(made_of(options_of(1, INT32_MAX)) ==
+          "heed::key_value_cache: 1 pages of 2147483647 tokens, 2 groups and 3 elements are more than 2147483647 "
+          "elements "
+          "in a layer, calls count them in 32 bits. Fix: spread sequences over several caches");
+    CHECK_THROWS_AS(cache_of(1, INT32_MAX / 8, INT32_MAX / 64), heed::out_of_memory_error);
 }
 
 TEST_CASE("misuse of a sequence is refused and changes nothing") {
