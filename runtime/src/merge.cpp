@@ -98,6 +98,18 @@ void check_written(std::string_view name, const view<float, Rank> &written, std:
     check_part(name_b, b);
 }
 
+/// Refuses an output and a log_sum_exp that share memory: rows of one are written before later rows of the other are
+/// read.
+template <typename T, int Rank, typename U, int OtherRank>
+void check_apart(std::string_view name, const view<T, Rank> &a, std::string_view other_name,
+                 const view<U, OtherRank> &b) {
+    if (detail::share_memory(a, b)) {
+        refuse(name, " and ", other_name,
+               " overlap: one of them would be written while the other is in use. Fix: give ", name,
+               " memory of its own");
+    }
+}
+
 /// A row of an output.
 template <typename T>
 struct row {
@@ -170,9 +182,14 @@ void merge(const view<const float, 4> &output_a, const view<const float, 3> &log
     check_shape("log_sum_exp_b", log_sum_exp_b, shape);
     check_shape("output", output, shape);
     check_written("output", output, "output_a", output_a, "output_b", output_b);
+    check_apart("output", output, "log_sum_exp_a", log_sum_exp_a);
+    check_apart("output", output, "log_sum_exp_b", log_sum_exp_b);
     if (log_sum_exp.given()) {
         check_shape("log_sum_exp", log_sum_exp, shape);
         check_written("log_sum_exp", log_sum_exp, "log_sum_exp_a", log_sum_exp_a, "log_sum_exp_b", log_sum_exp_b);
+        check_apart("log_sum_exp", log_sum_exp, "output", output);
+        check_apart("log_sum_exp", log_sum_exp, "output_a", output_a);
+        check_apart("log_sum_exp", log_sum_exp, "output_b", output_b);
     }
     for (std::int64_t batch = 0; batch < shape[0]; ++batch) {
         for (std::int64_t head = 0; head < shape[1]; ++head) {

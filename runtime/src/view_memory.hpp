@@ -57,4 +57,29 @@ bool overlap_otherwise_than_in_place(const view<float, Rank> &written, const vie
            read.data() + of_read.lowest <= written.data() + of_written.highest;
 }
 
+/// Whether two tensors share memory for certain, whatever their ranks are.
+template <typename T, int Rank, typename U, int OtherRank>
+bool share_memory(const view<T, Rank> &a, const view<U, OtherRank> &b) {
+    struct span {
+        const float *first, *last;
+        bool is_filled, is_empty;
+    };
+    const auto span_of = [](const auto &of, int rank) {
+        offset_range range;
+        std::int64_t elements = 1;
+        for (int i = 0; i < rank; ++i) {
+            elements *= of.extents()[i];
+            extend(range, {std::max<std::int64_t>(of.extents()[i], 1), of.strides()[i]});
+        }
+        return span{of.data() + range.lowest, of.data() + range.highest, range.highest - range.lowest + 1 == elements,
+                    elements == 0};
+    };
+    const span of_a = span_of(a, Rank), of_b = span_of(b, OtherRank);
+    if (of_a.is_empty || of_b.is_empty) {
+        return false;
+    }
+    return a.data() == b.data() ||
+           (of_a.is_filled && of_b.is_filled && of_a.first <= of_b.last && of_b.first <= of_a.last);
+}
+
 }  // namespace heed::detail

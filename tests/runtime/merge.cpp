@@ -352,3 +352,37 @@ TEST_CASE("what cannot be merged is refused and nothing is written") {
     CHECK_NOTHROW(heed::merge({packed.data(), {1, 1, 2, 3}, {0, 0, 6, 1}}, a.log_sum_exp(), b.output(), b.log_sum_exp(),
                               {packed.data() + 3, {1, 1, 2, 3}, {0, 0, 6, 1}}));
 }
+
+TEST_CASE("an output and a log_sum_exp that share memory are refused") {
+    float memory[16] = {}, part[6] = {}, sums[6] = {};
+    using rows = heed::view<float, 4>;
+    using sums_of_rows = heed::view<float, 3>;
+    const heed::view<const float, 4> output_of_part(part, {1, 2, 3, 1});
+    const heed::view<const float, 3> sums_of_part(sums, {1, 2, 3});
+    const auto message = [](const auto &...arguments) -> std::string {
+        try {
+            heed::merge(arguments...);
+        } catch (const heed::invalid_argument_error &error) {
+            return error.what();
+        }
+        return "";
+    };
+    const heed::view<const float, 3> inside(memory + 1, {1, 2, 3});
+    CHECK(message(output_of_part, inside, output_of_part, sums_of_part, rows(memory + 2, {1, 2, 3, 1})) ==
+          "heed::merge: output and log_sum_exp_a overlap: one of them would be written while the other is in use. Fix: "
+          "give output memory of its own");
+    CHECK(message(output_of_part, sums_of_part, output_of_part, inside, rows(memory + 2, {1, 2, 3, 1})) ==
+          "heed::merge: output and log_sum_exp_b overlap: one of them would be written while the other is in use. Fix: "
+          "give output memory of its own");
+    CHECK(message(output_of_part, sums_of_part, output_of_part, sums_of_part, rows(memory, {1, 2, 3, 1}),
+                  sums_of_rows(memory, {1, 2, 3})) ==
+          "heed::merge: log_sum_exp and output overlap: one of them would be written while the other is in use. Fix: "
+          "give log_sum_exp memory of its own");
+    CHECK(message(output_of_part, sums_of_part, output_of_part, sums_of_part, rows(memory, {1, 2, 3, 1}),
+                  sums_of_rows(part, {1, 2, 3})) ==
+          "heed::merge: log_sum_exp and output_a overlap: one of them would be written while the other is in use. Fix: "
+          "give log_sum_exp memory of its own");
+    // Each row with its sum behind it.
+    CHECK(message(output_of_part, sums_of_part, output_of_part, sums_of_part, rows(memory, {1, 2, 3, 1}, {12, 6, 2, 1}),
+                  sums_of_rows(memory + 1, {1, 2, 3}, {12, 6, 2})) == "");
+}

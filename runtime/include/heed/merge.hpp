@@ -21,8 +21,8 @@ namespace heed {
 /// in the log_sum_exp of every part that a variant with it computed, so all parts but one need a variant without. An
 /// output_mod must be one that merging does not disturb, such as a factor that is the same for both parts.
 ///
-/// Throws invalid_argument_error if shapes disagree, or if a result and a part of its kind share memory otherwise;
-/// nothing is written then. An output and a log_sum_exp must not share memory, which is not checked. One thread.
+/// Throws invalid_argument_error if shapes disagree, if a result and a part of its kind share memory otherwise, or if
+/// an output and a log_sum_exp do; nothing is written then. One thread.
 void merge(const view<const float, 4> &output_a, const view<const float, 3> &log_sum_exp_a,
            const view<const float, 4> &output_b, const view<const float, 3> &log_sum_exp_b,
            const view<float, 4> &output, const view<float, 3> &log_sum_exp = {});
