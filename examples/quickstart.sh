@@ -12,7 +12,7 @@ cmake --build --preset release
 
 echo
 echo "== Every kernel of the gallery against the declaration in double precision"
-build/release/bin/heed-gallery verify
+build/release/bin/heed-gallery verify --quick
 
 echo
 echo "== Speed, as a share of what this machine can do"
