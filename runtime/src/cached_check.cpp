@@ -47,7 +47,7 @@ class cached_checker : public checker {
         if (extent_of(rows, 0) != 1) {
             refuse(name, " has batch ", extent_of(rows, 0),
                    ", it must be 1: the tokens of all sequences stand one behind another in dimension 2. Extents ",
-                   extents_text(rows));
+                   extents_text(rows), ". Fix: pass all rows as one batch element");
         }
         heads_are(name, rows, heads_name, heads);
         last_extent_is(name, rows, size_name, row_size);
@@ -63,7 +63,7 @@ class cached_checker : public checker {
         extent_agrees("the cache's value", value, "the cache's key", key, 0, "pages");
         extent_agrees("the cache's value", value, "the cache's key", key, 2, "page_size");
         if (extent_of(key, 2) == 0) {
-            refuse("the cache has page_size 0, a page holds at least one token");
+            refuse("the cache has page_size 0, a page holds at least one token. Fix: pass pages with tokens");
         }
         scale_is_sound("key_scale", readable(cache.key_scale), "key", key);
         scale_is_sound("value_scale", readable(cache.value_scale), "value", value);
@@ -78,10 +78,12 @@ class cached_checker : public checker {
     void sequences_are_sound(std::string_view name, const tensor &rows, checked_cached_call &call) const {
         const std::int64_t tokens = extent_of(rows, 2), count = arguments_.sequence_count;
         if (count < 0 || count > largest_extent) {
-            refuse("the call has ", count, " sequences, their number is between 0 and ", largest_extent);
+            refuse("the call has ", count, " sequences, their number is between 0 and ", largest_extent,
+                   ". Fix: pass the length of the list");
         }
         if (arguments_.sequences == nullptr && count > 0) {
-            refuse("the call has ", count, " sequences, but the list of them is a null pointer");
+            refuse("the call has ", count,
+                   " sequences, but the list of them is a null pointer. Fix: pass the list, or no sequences");
         }
         std::int64_t first_row = 0;
         for (std::int64_t i = 0; i < count; ++i) {
@@ -93,12 +95,13 @@ class cached_checker : public checker {
             }
             if (sequence.new_tokens > tokens - first_row) {
                 refuse("the sequences have more new tokens than ", name, " has rows, ", tokens, ": sequence ", i,
-                       " has ", sequence.new_tokens, ", those before it ", first_row);
+                       " has ", sequence.new_tokens, ", those before it ", first_row,
+                       ". Fix: pass one row for each new token");
             }
             if (sequence.new_tokens > 0) {
                 if (sequence.pages == nullptr) {
                     refuse("sequence ", i, " has length ", sequence.length,
-                           ", but its list of pages is a null pointer");
+                           ", but its list of pages is a null pointer. Fix: pass a page for each page_size tokens");
                 }
                 call.sequences.push_back({i, first_row, sequence.new_tokens, sequence.length, sequence.pages});
             }
@@ -106,16 +109,19 @@ class cached_checker : public checker {
         }
         if (first_row != tokens) {
             refuse(name, " has ", tokens, " rows, the sequences have ", first_row,
-                   " new tokens in all: they must agree, one row for each. Extents of ", name, " ", extents_text(rows));
+                   " new tokens in all: they must agree. Extents of ", name, " ", extents_text(rows),
+                   ". Fix: pass one row for each new token");
         }
     }
 
     void inputs_are_sound(const checked_cached_call &call) const {
         if (arguments_.input_count != variant_.input_count) {
-            refuse("the call passes ", arguments_.input_count, " inputs, the variant declares ", variant_.input_count);
+            refuse("the call passes ", arguments_.input_count, " inputs, the variant declares ", variant_.input_count,
+                   ". Fix: pass them in the order of the declaration");
         }
         if (arguments_.inputs == nullptr && variant_.input_count > 0) {
-            refuse("the call passes ", arguments_.input_count, " inputs, but the list of them is a null pointer");
+            refuse("the call passes ", arguments_.input_count,
+                   " inputs, but the list of them is a null pointer. Fix: pass the list");
         }
         for (int i = 0; i < variant_.input_count; ++i) {
             input_is_sound(variant_.inputs[i], arguments_.inputs[i]);
@@ -134,13 +140,14 @@ class cached_checker : public checker {
             if (pages == 0) {
                 refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
                        " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
-                       ", but the cache has no pages");
+                       ", but the cache has no pages. Fix: pass the tensors of the cache that the list belongs to");
             }
             if (page < -1 || page >= pages || (page == -1 && are_written)) {
                 refuse("sequence ", sequence.number, " has page ", page, " for its tokens ", block * call.page_size,
                        " to ", std::min((block + 1) * call.page_size, sequence.length) - 1,
                        ", the cache has pages 0 to ", pages - 1,
-                       page == -1 ? ". Fix: only tokens that are not written may be without one" : "");
+                       page == -1 ? ". Fix: give tokens that are written a page"
+                                  : ". Fix: pass the list that belongs to this cache");
             }
         }
     }

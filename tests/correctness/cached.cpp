@@ -463,15 +463,18 @@ TEST_CASE("calls with a cache are refused, with both values, before anything is 
     };
     const std::int32_t *const pages = cache.view(sequence, 3).pages;
     CHECK(attend({2, 10, pages}) ==
-          "in_cache: query has 3 rows, the sequences have 2 new tokens in all: they must agree, one row for each. "
-          "Extents of query (1, 6, 3, 16)");
+          "in_cache: query has 3 rows, the sequences have 2 new tokens in all: they must agree. "
+          "Extents of query (1, 6, 3, 16). Fix: pass one row for each new token");
     CHECK(attend({3, 2, pages}) ==
           "in_cache: sequence 0 has 3 new tokens and length 2: the length counts the new tokens too, and is at most "
           "1073741824. Fix: pass the length behind the new tokens");
-    CHECK(attend({3, 10, nullptr}) == "in_cache: sequence 0 has length 10, but its list of pages is a null pointer");
+    CHECK(attend({3, 10, nullptr}) ==
+          "in_cache: sequence 0 has length 10, but its list of pages is a null pointer. Fix: pass a page for each "
+          "page_size tokens");
     const std::int32_t outside[] = {0, 8, 1}, hidden[] = {0, -1, 1}, twice[] = {0, 1, 1};
     CHECK(attend({3, 10, outside}) ==
-          "in_cache: sequence 0 has page 8 for its tokens 4 to 7, the cache has pages 0 to 7");
+          "in_cache: sequence 0 has page 8 for its tokens 4 to 7, the cache has pages 0 to 7. Fix: pass the list that "
+          "belongs to this cache");
     CHECK(attend({3, 10, hidden}) ==
           "in_cache: sequence 0 has no page for its tokens 4 to 7, but the mask of the declaration may let its new "
           "tokens "
@@ -493,7 +496,7 @@ TEST_CASE("calls with a cache are refused, with both values, before anything is 
     CHECK(
         kernels::in_cache.try_attend(batches.view(), tensors, cache.view(sequence, 3), output.view()).message() ==
         "in_cache: query has batch 2, it must be 1: the tokens of all sequences stand one behind another in dimension "
-        "2. Extents (2, 6, 3, 16)");
+        "2. Extents (2, 6, 3, 16). Fix: pass all rows as one batch element");
     heed::key_value_cache halves(variant, {data_type::f16, 8, 4});
     halves.extend(halves.add(), 10);
     const std::string of_type =

@@ -614,7 +614,7 @@ TEST_CASE("calls with a cache that must be refused: rows") {
           "paged: value is missing, it must be a tensor (1, groups, tokens, value_dim)");
     CHECK(refused(true, [](call &of, cached_arguments &) { of.key.extents[0] = 2; }) ==
           "paged: key has batch 2, it must be 1: the tokens of all sequences stand one behind another in dimension 2. "
-          "Extents (2, 2, 3, 8)");
+          "Extents (2, 2, 3, 8). Fix: pass all rows as one batch element");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.query.extents[1] = 3; }) ==
           "paged: query has 3 heads, the kernel was compiled for heads = 4. Heads are dimension 1 of the extents, (1, "
           "3, 3, 8)");
@@ -675,7 +675,7 @@ TEST_CASE("calls with a cache that must be refused: the cache") {
             "cache's value (6, 2, 3, 4), the cache's key (6, 2, 4, 8)");
         CHECK(refused(appends, [](call &of, cached_arguments &) {
                   of.cache_key.extents[2] = of.cache_value.extents[2] = 0;
-              }) == "paged: the cache has page_size 0, a page holds at least one token");
+              }) == "paged: the cache has page_size 0, a page holds at least one token. Fix: pass pages with tokens");
         CHECK(
             refused(appends, [](call &of, cached_arguments &) { of.cache_key.extents[1] = 1; }) ==
             "paged: the cache's key has 1 heads, the kernel was compiled for groups = 2. Heads are dimension 1 of the "
@@ -722,9 +722,11 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
     for (const bool appends : {false, true}) {
         const std::string rows_name = appends ? "key" : "query";
         CHECK(refused(appends, [](call &, cached_arguments &a) { a.sequence_count = -1; }) ==
-              "paged: the call has -1 sequences, their number is between 0 and 2147483647");
+              "paged: the call has -1 sequences, their number is between 0 and 2147483647. Fix: pass the length of the "
+              "list");
         CHECK(refused(appends, [](call &, cached_arguments &a) { a.sequences = nullptr; }) ==
-              "paged: the call has 2 sequences, but the list of them is a null pointer");
+              "paged: the call has 2 sequences, but the list of them is a null pointer. Fix: pass the list, or no "
+              "sequences");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[1].new_tokens = -1; }) ==
               "paged: sequence 1 has -1 new tokens and length 5: the length counts the new tokens too, and is at most "
               "1073741824. Fix: pass the length behind the new tokens");
@@ -737,25 +739,28 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
             "most 1073741824. Fix: pass the length behind the new tokens");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[1].new_tokens = 2; }) ==
               "paged: the sequences have more new tokens than " + rows_name +
-                  " has rows, 3: sequence 1 has 2, those before it 2");
+                  " has rows, 3: sequence 1 has 2, those before it 2. Fix: pass one row for each new token");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[0].new_tokens = 1; }) ==
               "paged: " + rows_name +
-                  " has 3 rows, the sequences have 2 new tokens in all: they must agree, one row for "
-                  "each. Extents of " +
-                  rows_name + (appends ? " (1, 2, 3, 8)" : " (1, 4, 3, 8)"));
+                  " has 3 rows, the sequences have 2 new tokens in all: they must agree. Extents of " + rows_name +
+                  (appends ? " (1, 2, 3, 8)" : " (1, 4, 3, 8)") + ". Fix: pass one row for each new token");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.sequences[1].pages = nullptr; }) ==
-              "paged: sequence 1 has length 5, but its list of pages is a null pointer");
+              "paged: sequence 1 has length 5, but its list of pages is a null pointer. Fix: pass a page for each "
+              "page_size tokens");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.lists[0][2] = 6; }) ==
-              "paged: sequence 0 has page 6 for its tokens 8 to 9, the cache has pages 0 to 5");
+              "paged: sequence 0 has page 6 for its tokens 8 to 9, the cache has pages 0 to 5. Fix: pass the list that "
+              "belongs to this cache");
         // Append looks at the pages that it writes.
         if (!appends) {
             CHECK(refused(appends, [](call &of, cached_arguments &) { of.lists[0][0] = -2; }) ==
-                  "paged: sequence 0 has page -2 for its tokens 0 to 3, the cache has pages 0 to 5");
+                  "paged: sequence 0 has page -2 for its tokens 0 to 3, the cache has pages 0 to 5. Fix: pass the list "
+                  "that belongs to this cache");
         }
-        CHECK(refused(appends, [](call &, cached_arguments &a) { a.input_count = 0; }) ==
-              "paged: the call passes 0 inputs, the variant declares 1");
+        CHECK(
+            refused(appends, [](call &, cached_arguments &a) { a.input_count = 0; }) ==
+            "paged: the call passes 0 inputs, the variant declares 1. Fix: pass them in the order of the declaration");
         CHECK(refused(appends, [](call &, cached_arguments &a) { a.inputs = nullptr; }) ==
-              "paged: the call passes 1 inputs, but the list of them is a null pointer");
+              "paged: the call passes 1 inputs, but the list of them is a null pointer. Fix: pass the list");
         // The number of the sequence is the index.
         CHECK(
             refused(appends, [](call &of, cached_arguments &) { of.lengths.extents[0] = 1; }) ==
@@ -776,8 +781,8 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
         "paged: input 'lengths' has extent 12 in dimension 0, a call with batch = 2, q_len = 1, kv_len = 13 reads its "
         "elements 0 to 12. Fix: pass at least 13 there");
     CHECK(refused(true, [](call &of, cached_arguments &) { of.lists[0][2] = -1; }) ==
-          "paged: sequence 0 has page -1 for its tokens 8 to 9, the cache has pages 0 to 5. Fix: only tokens that are "
-          "not written may be without one");
+          "paged: sequence 0 has page -1 for its tokens 8 to 9, the cache has pages 0 to 5. Fix: give tokens that are "
+          "written a page");
     const auto twice = [](int page, int first, int second) {
         return "paged: page " + std::to_string(page) + " would get new tokens of sequence " + std::to_string(first) +
                " and of sequence " + std::to_string(second) +
@@ -813,11 +818,14 @@ TEST_CASE("calls with a cache that must be refused: sequences and inputs") {
               of.sequences[0].length = 9;
               of.lists[0][2] = -1;
           }) == no_page(8, 8));
-    CHECK(refused(false, [](call &of, cached_arguments &) {
-              of.cache_key.extents[0] = of.cache_value.extents[0] = 0;
-              of.sequences[1].new_tokens = 0;
-              of.sequences[0].new_tokens = 3;
-          }) == "paged: sequence 0 has page 1 for its tokens 0 to 3, but the cache has no pages");
+    CHECK(refused(false,
+                  [](call &of, cached_arguments &) {
+                      of.cache_key.extents[0] = of.cache_value.extents[0] = 0;
+                      of.sequences[1].new_tokens = 0;
+                      of.sequences[0].new_tokens = 3;
+                  }) ==
+          "paged: sequence 0 has page 1 for its tokens 0 to 3, but the cache has no pages. Fix: pass the tensors of "
+          "the cache that the list belongs to");
 }
 
 TEST_CASE("calls with a cache that must be refused: shared memory") {

@@ -16,11 +16,12 @@ constexpr int bytes_of(data_type type) noexcept {
 }
 
 constexpr const char *name_of(data_type type) noexcept {
-    return type == data_type::f32   ? "f32"
-           : type == data_type::i32 ? "i32"
-           : type == data_type::f16 ? "f16"
-           : type == data_type::i8  ? "i8"
-                                    : "bf16";
+    return type == data_type::f32    ? "f32"
+           : type == data_type::i32  ? "i32"
+           : type == data_type::f16  ? "f16"
+           : type == data_type::i8   ? "i8"
+           : type == data_type::bf16 ? "bf16"
+                                     : "no type that there is";
 }
 
 /// The storage types of a kernel's tensors.
