@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "algorithm_append.hpp"
 
-#include <heed/halide_arithmetic.hpp>
-
-#include <limits>
 #include <string>
 
 #include "arithmetic.hpp"

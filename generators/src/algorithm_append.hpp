@@ -5,6 +5,7 @@
 
 #include <Halide.h>
 
+#include <string>
 #include <vector>
 
 #include <heed/variant_source.hpp>

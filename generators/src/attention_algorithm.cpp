@@ -177,14 +177,6 @@ forward_attention::row_place forward_attention::place_of(const Expr &kv_pos) con
     return {within(token, page_size), within(pages(within(block, pages.dim(0).extent())), key.dim(3).extent())};
 }
 
-Expr forward_attention::unscaled_key(const Expr &index, const row_place &place) const {
-    return to_float(key(index, place.row, group, place.outer), types.has_f16c);
-}
-
-Expr forward_attention::unscaled_value(const Expr &index, const row_place &place) const {
-    return to_float(value(index, place.row, group, place.outer), types.has_f16c);
-}
-
 Expr forward_attention::scale_of_key(const row_place &place) const {
     return key_scale.defined() ? Expr(key_scale(place.row, group, place.outer)) : Expr();
 }
@@ -193,43 +185,44 @@ Expr forward_attention::scale_of_value(const row_place &place) const {
     return value_scale.defined() ? Expr(value_scale(place.row, group, place.outer)) : Expr();
 }
 
-Expr forward_attention::stored_key(const Expr &index, const row_place &place) const {
-    const Expr element = unscaled_key(index, place), scale = scale_of_key(place);
+Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
+    const row_place place = place_of(kv_pos);
+    const Expr element = to_float(key(index, place.row, group, place.outer), types.has_f16c);
+    const Expr scale = scale_of_key(place);
     return scale.defined() ? element * scale : element;
 }
 
-Expr forward_attention::stored_value(const Expr &index, const row_place &place) const {
-    const Expr element = unscaled_value(index, place), scale = scale_of_value(place);
+Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
+    const row_place place = place_of(kv_pos);
+    const Expr element = to_float(value(index, place.row, group, place.outer), types.has_f16c);
+    const Expr scale = scale_of_value(place);
     return scale.defined() ? element * scale : element;
 }
 
 Expr forward_attention::modified_key(const Expr &kv_pos, const number_of_row &of_row) {
     return modified_element(
-        variant.key_stages, key_element_at(kv_pos),
-        [&](const Expr &index) { return stored_key(index, place_of(kv_pos)); }, variant.head_dim, look_up(), of_row,
-        {{table_row}, table_row, {kv_pos}}, of_keys);
+        variant.key_stages, key_element_at(kv_pos), [&](const Expr &index) { return stored_key(index, kv_pos); },
+        variant.head_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_keys);
 }
 
 Expr forward_attention::modified_value(const Expr &kv_pos, const number_of_row &of_row) {
     return modified_element(
-        variant.value_stages, key_element_at(kv_pos),
-        [&](const Expr &index) { return stored_value(index, place_of(kv_pos)); }, variant.value_dim, look_up(), of_row,
-        {{table_row}, table_row, {kv_pos}}, of_values);
+        variant.value_stages, key_element_at(kv_pos), [&](const Expr &index) { return stored_value(index, kv_pos); },
+        variant.value_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_values);
 }
 
 void forward_attention::pin_layouts() {
     query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
     key.dim(0).set_stride(1);
     value.dim(0).set_stride(1);
+    for (Halide::ImageParam scale : {key_scale, value_scale}) {
+        if (scale.defined()) scale.dim(0).set_stride(Expr());
+    }
     // The first dimension of a cache spans all of its elements.
     if (!types.in_pages) {
         key.dim(0).set_bounds(0, variant.head_dim);
         value.dim(0).set_bounds(0, variant.value_dim);
-    }
-    for (Halide::ImageParam scale : {key_scale, value_scale}) {
-        if (scale.defined()) scale.dim(0).set_stride(Expr());
-    }
-    if (types.in_pages) {
+    } else {
         for (const int outer : {1, 3}) {
             value.dim(outer).set_bounds(0, key.dim(outer).extent());
             key.dim(outer).set_min(0);

@@ -97,13 +97,10 @@ class forward_attention : public attention_algorithm {
     row_place place_of(const Halide::Expr &kv_pos) const;
 
     /// Elements as floats.
-    Halide::Expr stored_key(const Halide::Expr &index, const row_place &place) const;
-    Halide::Expr stored_value(const Halide::Expr &index, const row_place &place) const;
+    Halide::Expr stored_key(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
+    Halide::Expr stored_value(const Halide::Expr &index, const Halide::Expr &kv_pos) const;
 
-    /// The same without the scale of the row, for sums that apply it once; and that scale, undefined where there is
-    /// none.
-    Halide::Expr unscaled_key(const Halide::Expr &index, const row_place &place) const;
-    Halide::Expr unscaled_value(const Halide::Expr &index, const row_place &place) const;
+    /// What whole numbers of a row are multiples of; undefined for other elements.
     Halide::Expr scale_of_key(const row_place &place) const;
     Halide::Expr scale_of_value(const row_place &place) const;
 

@@ -65,41 +65,19 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
     check.innermost_is_contiguous(results, output, is_forward ? "value_dim" : "kv_len");
 
     if (log_sum_exp.given()) {
-        if (variant.readings.weight_of_score != nullptr) {
-            check.refuse(
-                "log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
-                "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
-        }
-        check.tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, "a tensor (batch, heads, q_len)",
-                              typed_by::the_declaration);
-        check.heads_are("log_sum_exp", log_sum_exp, "heads", variant.heads);
-        check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 0, "batch");
-        check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 2, "q_len");
+        check.log_sum_exp_is_sound(log_sum_exp, query, "a tensor (batch, heads, q_len)", "q_len");
     }
 
     const call_sizes sizes{extent_of(query, 0), extent_of(query, 2), extent_of(key, 2)};
-    if (arguments.input_count != variant.input_count) {
-        check.refuse("the call passes ", arguments.input_count, " inputs, the variant declares ", variant.input_count);
-    }
-    if (arguments.inputs == nullptr && variant.input_count > 0) {
-        check.refuse("the call passes ", arguments.input_count, " inputs, but the list of them is a null pointer");
-    }
+    check.inputs_are_listed(arguments.inputs, arguments.input_count);
     for (int i = 0; i < variant.input_count; ++i) {
-        const input_description &input = variant.inputs[i];
-        check.input_is_sound(input, arguments.inputs[i]);
         check.input_covers_its_indices(i, arguments.inputs[i], sizes);
     }
 
     for (const auto &[name, written] : {std::pair(results, &output), std::pair("log_sum_exp", &log_sum_exp)}) {
         if (written->given()) {
-            check.elements_are_distinct(name, *written);
-            check.memory_is_separate(name, *written, "query", query);
-            check.memory_is_separate(name, *written, "key", key);
-            check.memory_is_separate(name, *written, "value", value);
-            for (int i = 0; i < variant.input_count; ++i) {
-                check.memory_is_separate(name, *written, text("input '", variant.inputs[i].name, "'"),
-                                         arguments.inputs[i]);
-            }
+            check.written_is_separate(name, *written, {{"query", query}, {"key", key}, {"value", value}},
+                                      arguments.inputs);
         }
     }
     check.memory_is_separate(results, output, "log_sum_exp", log_sum_exp);

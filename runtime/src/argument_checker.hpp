@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tensor_shape.hpp"
 #include "text.hpp"
@@ -164,6 +167,45 @@ class checker {
             (a.without_gaps && b.without_gaps && a.first <= b.last && b.first <= a.last)) {
             refuse(name, " and ", other_name, " overlap: ", name, " would be written while ", other_name,
                    " is in use. Fix: give ", name, " memory of its own");
+        }
+    }
+
+    /// `shape` and `rows` name its dimensions, of which the last are the rows of the query.
+    void log_sum_exp_is_sound(const tensor &log_sum_exp, const tensor &query, std::string_view shape,
+                              std::string_view rows) const {
+        if (variant_.readings.weight_of_score != nullptr) {
+            refuse(
+                "log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
+                "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
+        }
+        tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, shape, typed_by::the_declaration);
+        heads_are("log_sum_exp", log_sum_exp, "heads", variant_.heads);
+        extent_agrees("log_sum_exp", log_sum_exp, "query", query, 0, "batch");
+        extent_agrees("log_sum_exp", log_sum_exp, "query", query, 2, rows);
+    }
+
+    void inputs_are_listed(const tensor *inputs, int count) const {
+        if (count != variant_.input_count) {
+            refuse("the call passes ", count, " inputs, the variant declares ", variant_.input_count,
+                   ". Fix: pass them in the order of the declaration");
+        }
+        if (inputs == nullptr && count > 0) {
+            refuse("the call passes ", count, " inputs, but the list of them is a null pointer. Fix: pass the list");
+        }
+        for (int i = 0; i < count; ++i) {
+            input_is_sound(variant_.inputs[i], inputs[i]);
+        }
+    }
+
+    /// Every element that is written is one of its own, and none of what the call reads: `read` by name, and inputs.
+    void written_is_separate(std::string_view name, const tensor &written,
+                             const std::vector<std::pair<const char *, tensor>> &read, const tensor *inputs) const {
+        elements_are_distinct(name, written);
+        for (const auto &[read_name, tensor] : read) {
+            memory_is_separate(name, written, read_name, tensor);
+        }
+        for (int i = 0; i < variant_.input_count; ++i) {
+            memory_is_separate(name, written, text("input '", variant_.inputs[i].name, "'"), inputs[i]);
         }
     }
 

@@ -8,17 +8,17 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
-#include <new>
+#include <vector>
 
 #include "as_status.hpp"
 #include "cached_check.hpp"
+#include "call_frame.hpp"
 #include "kernel_arguments.hpp"
 #include "thread_pool.hpp"
 
 namespace heed {
 namespace {
 
-using detail::axis;
 using detail::checked_cached_call;
 using detail::checked_sequence;
 using detail::tensor_shape;
@@ -263,32 +263,11 @@ void run_in_parallel(detail::call_context &context, std::size_t count, const Tas
     }
 }
 
-const variant_description &variant_of(const cached_arguments &arguments) {
-    if (arguments.variant == nullptr) {
-        throw invalid_argument_error("heed: the call has no variant");
-    }
-    return *arguments.variant;
-}
-
-/// Threads that have enough to do: waking one takes about as long as `operations_per_thread`.
-int useful_threads(double operations, double operations_per_thread, int limit) noexcept {
-    return static_cast<int>(std::clamp(operations / operations_per_thread, 1.0, static_cast<double>(limit)));
-}
-
-template <typename Call>
-void without_bad_alloc(const Call &call) {
-    try {
-        call();
-    } catch (const std::bad_alloc &) {
-        throw out_of_memory_error("heed: out of memory");
-    }
-}
-
 }  // namespace
 
 void attend(const cached_arguments &arguments) {
-    const variant_description &variant = variant_of(arguments);
-    without_bad_alloc([&] {
+    const variant_description &variant = detail::variant_of(arguments);
+    detail::throw_errors_only([&] {
         const tensor_types types(arguments.query.type, arguments.cache.key.type, arguments.cache.value.type,
                                  arguments.output.type);
         const auto kernel_for = [&](std::int64_t new_tokens) -> const kernel_description & {
@@ -302,11 +281,10 @@ void attend(const cached_arguments &arguments) {
                          });
         double operations = 0;
         for (const checked_sequence &sequence : call.sequences) {
-            operations += 2.0 * (variant.head_dim + variant.value_dim) * variant.heads *
-                          static_cast<double>(sequence.new_tokens) * static_cast<double>(sequence.length);
+            operations += detail::operations_of(variant, sequence.new_tokens, sequence.length);
         }
         detail::call_context context;
-        context.thread_limit = useful_threads(operations, 1e6, detail::thread_limit(arguments.threads));
+        context.thread_limit = detail::useful_threads(operations, detail::operations_per_thread, arguments.threads);
         // Sequences that differ in nothing else are many.
         std::vector<const kernel_description *> chosen;
         for (std::size_t i = 0; i < call.sequences.size(); ++i) {
@@ -320,8 +298,8 @@ void attend(const cached_arguments &arguments) {
 }
 
 void append(const cached_arguments &arguments) {
-    const variant_description &variant = variant_of(arguments);
-    without_bad_alloc([&] {
+    const variant_description &variant = detail::variant_of(arguments);
+    detail::throw_errors_only([&] {
         const tensor_types types(arguments.key.type, arguments.cache.key.type, arguments.cache.value.type,
                                  data_type::f32);
         const kernel_description &kernel = choose_kernel(variant, arguments.isa, "append", &types);
@@ -338,7 +316,7 @@ void append(const cached_arguments &arguments) {
                 static_cast<double>(sequence.new_tokens) * variant.groups * (variant.head_dim + variant.value_dim);
         }
         detail::call_context context;
-        context.thread_limit = useful_threads(elements, 1e5, detail::thread_limit(arguments.threads));
+        context.thread_limit = detail::useful_threads(elements, 1e5, arguments.threads);
         cached_kernels kernels(arguments, call, context);
         run_in_parallel(context, spans.size(), [&](std::size_t i) { kernels.append(kernel, spans[i]); });
     });

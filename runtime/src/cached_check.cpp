@@ -115,16 +115,8 @@ class cached_checker : public checker {
     }
 
     void inputs_are_sound(const checked_cached_call &call) const {
-        if (arguments_.input_count != variant_.input_count) {
-            refuse("the call passes ", arguments_.input_count, " inputs, the variant declares ", variant_.input_count,
-                   ". Fix: pass them in the order of the declaration");
-        }
-        if (arguments_.inputs == nullptr && variant_.input_count > 0) {
-            refuse("the call passes ", arguments_.input_count,
-                   " inputs, but the list of them is a null pointer. Fix: pass the list");
-        }
+        inputs_are_listed(arguments_.inputs, arguments_.input_count);
         for (int i = 0; i < variant_.input_count; ++i) {
-            input_is_sound(variant_.inputs[i], arguments_.inputs[i]);
             for (const checked_sequence &sequence : call.sequences) {
                 input_covers_its_indices(i, arguments_.inputs[i], sizes_of(sequence));
             }
@@ -260,16 +252,7 @@ checked_cached_call check_cached_arguments(const cached_arguments &arguments, co
     }
     check.extent_agrees("output", output, "query", query, 2, "tokens");
     if (log_sum_exp.given()) {
-        if (variant.readings.weight_of_score != nullptr) {
-            check.refuse(
-                "log_sum_exp is given, but the variant's weights are a formula of the score, not a softmax: "
-                "there is no sum to take the logarithm of. Fix: leave log_sum_exp out");
-        }
-        check.tensor_is_sound("log_sum_exp", log_sum_exp, data_type::f32, 3, "a tensor (1, heads, tokens)",
-                              typed_by::the_declaration);
-        check.heads_are("log_sum_exp", log_sum_exp, "heads", variant.heads);
-        check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 0, "batch");
-        check.extent_agrees("log_sum_exp", log_sum_exp, "query", query, 2, "tokens");
+        check.log_sum_exp_is_sound(log_sum_exp, query, "a tensor (1, heads, tokens)", "tokens");
         check.fits_kernels("log_sum_exp", log_sum_exp);
     }
     check.cache_is_sound(call);
@@ -280,17 +263,11 @@ checked_cached_call check_cached_arguments(const cached_arguments &arguments, co
         check.pages_exist(call, sequence, 0, false);
         check.complete_pages(call, sequence);
     }
+    std::vector<std::pair<const char *, tensor>> read = parts_of(arguments.cache);
+    read.emplace_back("query", query);
     for (const auto &[name, written] : {std::pair("output", &output), std::pair("log_sum_exp", &log_sum_exp)}) {
         if (written->given()) {
-            check.elements_are_distinct(name, *written);
-            check.memory_is_separate(name, *written, "query", query);
-            for (const auto &[part_name, part] : parts_of(arguments.cache)) {
-                check.memory_is_separate(name, *written, part_name, part);
-            }
-            for (int i = 0; i < variant.input_count; ++i) {
-                check.memory_is_separate(name, *written, text("input '", variant.inputs[i].name, "'"),
-                                         arguments.inputs[i]);
-            }
+            check.written_is_separate(name, *written, read, arguments.inputs);
         }
     }
     check.memory_is_separate("output", output, "log_sum_exp", log_sum_exp);
@@ -341,20 +318,13 @@ checked_cached_call check_append_arguments(const cached_arguments &arguments, co
                      (twice + 1)->second,
                      ": a page that is shared, or occurs twice, cannot be written. Fix: give each a page of its own");
     }
-    for (const auto &[name, part] : parts_of(arguments.cache)) {
-        if (!part.given()) {
-            continue;
-        }
-        check.elements_are_distinct(name, part);
-        check.memory_is_separate(name, part, "key", key);
-        check.memory_is_separate(name, part, "value", value);
-        for (int i = 0; i < variant.input_count; ++i) {
-            check.memory_is_separate(name, part, text("input '", variant.inputs[i].name, "'"), arguments.inputs[i]);
-        }
-        for (const auto &[other_name, other] : parts_of(arguments.cache)) {
-            if (name != other_name) {
-                check.memory_is_separate(name, part, other_name, other);
-            }
+    const std::vector<std::pair<const char *, tensor>> parts = parts_of(arguments.cache);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].second.given()) {
+            std::vector<std::pair<const char *, tensor>> others(parts);
+            others[i] = {"key", key};
+            others.emplace_back("value", value);
+            check.written_is_separate(parts[i].first, parts[i].second, others, arguments.inputs);
         }
     }
     call.key = shape_of(key);

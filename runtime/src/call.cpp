@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
 #include <limits>
-#include <new>
 
 #include <heed/untyped_call.hpp>
 
 #include "argument_check.hpp"
 #include "as_status.hpp"
 #include "call_context.hpp"
+#include "call_frame.hpp"
 #include "kernel_call.hpp"
-#include "thread_pool.hpp"
 
 namespace heed {
 
 namespace {
-
-/// Threads that have enough to do: waking one takes about as long as a million floating-point operations.
-int useful_threads(const variant_description &variant, const call_sizes &sizes, int limit) noexcept {
-    constexpr double operations_per_thread = 1e6;
-    const double operations = 2.0 * (variant.head_dim + variant.value_dim) * variant.heads *
-                              static_cast<double>(sizes.batch) * static_cast<double>(sizes.q_len) *
-                              static_cast<double>(sizes.kv_len);
-    return static_cast<int>(std::clamp(operations / operations_per_thread, 1.0, static_cast<double>(limit)));
-}
 
 /// Rows that see no key: the logarithm of an empty sum. Does nothing if it was not asked for.
 void write_log_sum_exp_of_nothing(const detail::tensor_shape &shape) noexcept {
@@ -50,12 +39,9 @@ std::int64_t queries_of(const tensor &query) noexcept {
 }  // namespace
 
 void run(const call_arguments &arguments) {
-    if (arguments.variant == nullptr) {
-        throw invalid_argument_error("heed: the call has no variant");
-    }
-    const variant_description &variant = *arguments.variant;
+    const variant_description &variant = detail::variant_of(arguments);
     const char *const pass = arguments.pass != nullptr ? arguments.pass : "forward";
-    try {
+    detail::throw_errors_only([&] {
         const bool has_value = arguments.value.given();
         const tensor_types types(arguments.query.type, arguments.key.type,
                                  has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
@@ -65,8 +51,10 @@ void run(const call_arguments &arguments) {
                 : choose_kernel(variant, arguments.isa, pass, &types, queries_of(arguments.query), arguments.schedule);
         const detail::checked_call call = detail::check_arguments(arguments, kernel);
         detail::call_context context;
-        context.thread_limit = useful_threads(variant, call.sizes, detail::thread_limit(arguments.threads));
-        if (call.sizes.batch == 0 || call.sizes.q_len == 0) {
+        const auto &[batch, q_len, kv_len] = call.sizes;
+        context.thread_limit = detail::useful_threads(detail::operations_of(variant, batch * q_len, kv_len),
+                                                      detail::operations_per_thread, arguments.threads);
+        if (batch == 0 || q_len == 0) {
             return;
         }
         if (call.output.axes[3].extent == 0) {  // no key has a weight
@@ -76,9 +64,7 @@ void run(const call_arguments &arguments) {
         detail::install_halide_hooks();
         const detail::context_scope scope(&context);
         detail::call_kernel(variant, kernel, call, arguments.inputs, context);
-    } catch (const std::bad_alloc &) {
-        throw out_of_memory_error("heed: out of memory");
-    }
+    });
 }
 
 status try_run(const call_arguments &arguments) noexcept {

@@ -34,30 +34,8 @@ bool elements_are_distinct(const view<T, Rank> &written) {
     return true;
 }
 
-/// Whether two tensors of the same extents, with elements, share memory for certain other than element for element:
-/// both start at the same place with different strides, or both fill the memory that they span and the two overlap.
-/// Tensors that are interleaved in one buffer do not.
-template <int Rank>
-bool overlap_otherwise_than_in_place(const view<float, Rank> &written, const view<const float, Rank> &read) {
-    bool same_strides = true;
-    std::int64_t elements = 1;
-    offset_range of_written, of_read;
-    for (int i = 0; i < Rank; ++i) {
-        const std::int64_t extent = written.extents()[i];
-        same_strides = same_strides && (extent <= 1 || written.strides()[i] == read.strides()[i]);
-        elements *= extent;
-        extend(of_written, {extent, written.strides()[i]});
-        extend(of_read, {extent, read.strides()[i]});
-    }
-    if (written.data() == read.data()) {
-        return !same_strides;
-    }
-    const auto fills = [&](const offset_range &range) { return range.highest - range.lowest + 1 == elements; };
-    return fills(of_written) && fills(of_read) && written.data() + of_written.lowest <= read.data() + of_read.highest &&
-           read.data() + of_read.lowest <= written.data() + of_written.highest;
-}
-
-/// Whether two tensors share memory for certain, whatever their ranks are.
+/// Whether two tensors share memory for certain: both start at the same place, or both fill the memory that they span
+/// and the two overlap. Tensors that are interleaved in one buffer do not.
 template <typename T, int Rank, typename U, int OtherRank>
 bool share_memory(const view<T, Rank> &a, const view<U, OtherRank> &b) {
     struct span {
@@ -80,6 +58,16 @@ bool share_memory(const view<T, Rank> &a, const view<U, OtherRank> &b) {
     }
     return a.data() == b.data() ||
            (of_a.is_filled && of_b.is_filled && of_a.first <= of_b.last && of_b.first <= of_a.last);
+}
+
+/// Whether two tensors of the same extents do so other than element for element.
+template <int Rank>
+bool overlap_otherwise_than_in_place(const view<float, Rank> &written, const view<const float, Rank> &read) {
+    bool is_in_place = written.data() == read.data();
+    for (int i = 0; i < Rank; ++i) {
+        is_in_place = is_in_place && (written.extents()[i] <= 1 || written.strides()[i] == read.strides()[i]);
+    }
+    return !is_in_place && share_memory(written, read);
 }
 
 }  // namespace heed::detail

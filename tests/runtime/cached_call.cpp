@@ -606,8 +606,8 @@ using heed::cached_arguments;
 TEST_CASE("calls with a cache that must be refused: rows") {
     const fake_scope scope;
     const auto nothing = [](call &, cached_arguments &a) { a.variant = nullptr; };
-    CHECK(refused(false, nothing) == "heed: the call has no variant");
-    CHECK(refused(true, nothing) == "heed: the call has no variant");
+    CHECK(refused(false, nothing) == "heed: the call has no variant. Fix: pass one of a library's variants");
+    CHECK(refused(true, nothing) == "heed: the call has no variant. Fix: pass one of a library's variants");
     CHECK(refused(false, [](call &, cached_arguments &a) { a.query = {}; }) ==
           "paged: query is missing, it must be a tensor (1, heads, tokens, head_dim)");
     CHECK(refused(true, [](call &, cached_arguments &a) { a.value = {}; }) ==

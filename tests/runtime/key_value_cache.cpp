@@ -18,6 +18,7 @@
 
 #include "build_kind.hpp"
 #include "random_numbers.hpp"
+#include "refusal.hpp"
 
 namespace {
 
@@ -131,16 +132,6 @@ void extend_with(key_value_cache &cache, int layers, int sequence, std::int64_t 
 std::vector<std::int32_t> pages_of(const key_value_cache &cache, int sequence, std::int64_t page_size) {
     const cached_sequence view = cache.view(sequence, 0);
     return {view.pages, view.pages + (view.length + page_size - 1) / page_size};
-}
-
-template <typename Function>
-std::string refusal(const Function &function) {
-    try {
-        function();
-    } catch (const heed::invalid_argument_error &error) {
-        return error.what();
-    }
-    return "nothing was refused";
 }
 
 bool is_aligned(const void *data) { return reinterpret_cast<std::uintptr_t>(data) % 64 == 0; }

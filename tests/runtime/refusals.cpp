@@ -316,7 +316,7 @@ TEST_CASE("what only the untyped call can get wrong") {
     };
     SUBCASE("no variant") {
         call.variant = nullptr;
-        CHECK(refused() == "heed: the call has no variant");
+        CHECK(refused() == "heed: the call has no variant. Fix: pass one of a library's variants");
     }
     SUBCASE("rank") {
         call.query.rank = 3;
@@ -342,7 +342,9 @@ TEST_CASE("what only the untyped call can get wrong") {
     }
     SUBCASE("number of inputs") {
         call.input_count = 2;
-        CHECK(refused() == "local_capped: the call passes 2 inputs, the variant declares 3");
+        CHECK(refused() ==
+              "local_capped: the call passes 2 inputs, the variant declares 3. Fix: pass them in the order of the "
+              "declaration");
     }
     SUBCASE("row-major strides left out") {
         call.query.strides = call.key.strides = nullptr;
