@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -12,28 +11,16 @@
 #include "input_error.hpp"
 #include "json_file.hpp"
 #include "safetensors.hpp"
+#include "stopwatch.hpp"
 
 namespace chat {
 
 using model_files::input_error;
 using model_files::json_file;
 using model_files::safetensors_file;
+using model_files::stopwatch;
 
 namespace {
-
-/// Adds the time between its construction and destruction to a sum.
-class stopwatch {
-  public:
-    explicit stopwatch(double &seconds) : seconds_(seconds), start_(clock::now()) {}
-    ~stopwatch() { seconds_ += std::chrono::duration<double>(clock::now() - start_).count(); }
-    stopwatch(const stopwatch &) = delete;
-    stopwatch &operator=(const stopwatch &) = delete;
-
-  private:
-    using clock = std::chrono::steady_clock;
-    double &seconds_;
-    clock::time_point start_;
-};
 
 /// result = rows * weight^T
 void multiply(const matrix &rows, const matrix &weight, matrix &result, forward_times &times) {

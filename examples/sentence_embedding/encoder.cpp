@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -17,28 +16,16 @@
 #include "json_file.hpp"
 #include "minilm_kernels.hpp"
 #include "safetensors.hpp"
+#include "stopwatch.hpp"
 
 namespace minilm {
 
 using model_files::input_error;
 using model_files::json_file;
 using model_files::safetensors_file;
+using model_files::stopwatch;
 
 namespace {
-
-/// Adds the time between its construction and destruction to a sum.
-class stopwatch {
-  public:
-    explicit stopwatch(double &seconds) : seconds_(seconds), start_(clock::now()) {}
-    ~stopwatch() { seconds_ += std::chrono::duration<double>(clock::now() - start_).count(); }
-    stopwatch(const stopwatch &) = delete;
-    stopwatch &operator=(const stopwatch &) = delete;
-
-  private:
-    using clock = std::chrono::steady_clock;
-    double &seconds_;
-    clock::time_point start_;
-};
 
 matrix read_matrix(safetensors_file &file, const std::string &name, Eigen::Index rows, Eigen::Index columns) {
     matrix result(rows, columns);

@@ -10,15 +10,7 @@ import tempfile
 import common
 
 
-class Checks:
-    def __init__(self, program, scratch):
-        self.program, self.scratch, self.failures = program, pathlib.Path(scratch), 0
-
-    def check(self, condition, description, detail=""):
-        if not condition:
-            self.failures += 1
-            print(f"FAILED: {description}\n{detail}")
-
+class CommandLine(common.Checks):
     def run(self, *options):
         done = subprocess.run([self.program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -105,7 +97,7 @@ def answers(checks, model):
 def main():
     arguments = common.parse_arguments()
     with tempfile.TemporaryDirectory() as scratch:
-        checks = Checks(arguments.program, scratch)
+        checks = CommandLine(arguments.program, scratch)
         wrong_options(checks, arguments.model)
         broken_models(checks, arguments.model)
         answers(checks, arguments.model)

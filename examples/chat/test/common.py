@@ -2,14 +2,14 @@
 """What the tests of the chat example share: their arguments, the prompts, and how a test is skipped."""
 
 import argparse
-import importlib
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77  # SKIP_RETURN_CODE of the CTest entries
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "model_files" / "test"))
+from checks import Checks, need_module, skip  # noqa: E402
 
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
@@ -22,18 +22,6 @@ PROMPTS = [
     "Write a poem about the sea.",
     "How do I bake sourdough bread? Give me numbered steps.",
 ]
-
-
-def skip(reason):
-    print(f"[SKIP] {reason}")
-    sys.exit(SKIPPED)
-
-
-def need_module(name, use):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        skip(f"{use} needs the Python package '{name}', which {sys.executable} does not have")
 
 
 def parse_arguments():

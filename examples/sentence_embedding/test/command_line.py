@@ -10,15 +10,7 @@ import tempfile
 import common
 
 
-class Checks:
-    def __init__(self, program, scratch):
-        self.program, self.scratch, self.failures = program, pathlib.Path(scratch), 0
-
-    def check(self, condition, description, detail=""):
-        if not condition:
-            self.failures += 1
-            print(f"FAILED: {description}\n{detail}")
-
+class CommandLine(common.Checks):
     def run(self, *options, text=b""):
         return subprocess.run([self.program, *options], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -37,7 +29,7 @@ def main():
     arguments = common.parse_arguments()
     model = common.model_folder(arguments.weights)
     with tempfile.TemporaryDirectory() as scratch:
-        checks = Checks(arguments.program, scratch)
+        checks = CommandLine(arguments.program, scratch)
         wrong_options(checks)
         if model:
             broken_models(checks, model)

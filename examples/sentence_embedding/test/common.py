@@ -2,11 +2,11 @@
 """What the tests of the sentence example share: their arguments, the sentences, and how a test is skipped."""
 
 import argparse
-import importlib
 import pathlib
 import sys
 
-SKIPPED = 77  # SKIP_RETURN_CODE of the CTest entries
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "model_files" / "test"))
+from checks import Checks, need_module, skip  # noqa: E402
 
 SENTENCES = [
     "",
@@ -26,18 +26,6 @@ SENTENCES = [
     "word " * 255,
     "Supercalifragilistic " * 300,
 ]
-
-
-def skip(reason):
-    print(f"[SKIP] {reason}")
-    sys.exit(SKIPPED)
-
-
-def need_module(name, use):
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        skip(f"{use} needs the Python package '{name}', which {sys.executable} does not have")
 
 
 def parse_arguments():
