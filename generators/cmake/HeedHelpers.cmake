@@ -1,4 +1,5 @@
 # heed_add_kernels and heed_add_runner, the same in an installed Heed and in one added by add_subdirectory.
+set(HEED_HOST_BUILD "" CACHE PATH "When cross-compiling: build folder of the same project for the machine that builds")
 
 # heed_add_kernels(<target>
 #     VARIANTS_HEADER <header>      a C++20 header that declares variants
@@ -10,11 +11,16 @@
 #                                   per call
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
-#     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
+#     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither; and arm-64-linux.
+#                                   Those of the processor that is built for count
 #     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
 #
 # Makes a static library of the kernels. What links it may include <target>.hpp, which needs C++17: there, in NAMESPACE,
 # every variant is an object to call.
+#
+# Kernels are written by a program, <target>.generator, that runs on the machine that builds. When cross-compiling it is
+# that of HEED_HOST_BUILD, the build folder of the same project for this machine, in which it is built where it is not up
+# to date.
 function(heed_add_kernels target)
     set(context "heed_add_kernels(${target})")
     cmake_parse_arguments(PARSE_ARGV 1 ARG "" "VARIANTS_HEADER;NAMESPACE" "VARIANTS;PASSES;SCHEDULES;DTYPES;TARGETS;EMIT")
@@ -70,7 +76,7 @@ function(heed_add_kernels target)
     endforeach()
     _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly)
     if(NOT DEFINED ARG_TARGETS)
-        set(ARG_TARGETS x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux)
+        heed_default_targets(ARG_TARGETS)
     endif()
 
     cmake_path(ABSOLUTE_PATH ARG_VARIANTS_HEADER BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
@@ -101,6 +107,7 @@ function(heed_add_kernels target)
         endif()
         list(APPEND isas ${isa})
     endforeach()
+    _heed_targets_of_processor("${context}" "${ARG_TARGETS}" ARG_TARGETS)
 
     string(MAKE_C_IDENTIFIER "${target}" library)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.kernels")
@@ -126,10 +133,14 @@ int main(int argc, char **argv) {
     return heed::generators::run_generator(library, argc, argv);
 }
 ")
-    add_executable(${target}.generator "${folder}/generator.cpp")
-    target_link_libraries(${target}.generator PRIVATE heed::generators)
-    # Halide keeps what it allocated until the program ends; a leak checker has nothing to find in it.
-    set(generate ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:${target}.generator>)
+    if(CMAKE_CROSSCOMPILING)
+        # Never built: takes what the project sets on the generator.
+        add_executable(${target}.generator EXCLUDE_FROM_ALL "${folder}/generator.cpp")
+    else()
+        add_executable(${target}.generator "${folder}/generator.cpp")
+        target_link_libraries(${target}.generator PRIVATE heed::generators)
+    endif()
+    heed_host_program("${context}" ${target}.generator "${folder}/generator.cpp" generate generator_files)
 
     set(objects)
     set(choices)
@@ -179,7 +190,7 @@ int main(int argc, char **argv) {
                         --dtype ${dtype} --target ${halide_target} --output "${base}" ${emit}
                 COMMAND ${CMAKE_CXX_COMPILER} -c "${base}.s" -o "${base}.o"
                 ${tidy}
-                DEPENDS ${target}.generator
+                DEPENDS ${generator_files}
                 COMMENT "Kernel ${variant} ${pass} ${schedule} ${dtype} for ${isa}"
                 VERBATIM)
             list(APPEND objects "${base}.o")
@@ -190,7 +201,7 @@ int main(int argc, char **argv) {
         COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/include"
         COMMAND ${generate} header --output "${folder}/include/${target}.hpp"
         COMMAND ${generate} table ${choices} --output "${folder}/table.cpp"
-        DEPENDS ${target}.generator
+        DEPENDS ${generator_files}
         COMMENT "Header and table of ${target}"
         VERBATIM)
 
@@ -254,8 +265,8 @@ endfunction()
 # The level of a Halide target, by the names of the kernel table. The features are those that the runtime asks the
 # processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
-    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux)
-    set(levels avx512 avx2 avx2 x86_64)
+    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux arm-64-linux)
+    set(levels avx512 avx2 avx2 x86_64 neon)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)
@@ -263,4 +274,114 @@ function(_heed_isa context halide_target result)
     endif()
     list(GET levels ${at} level)
     set(${result} ${level} PARENT_SCOPE)
+endfunction()
+
+# The levels of the processor that is built for, the best first; every processor of the kind has the last.
+function(heed_default_targets result)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+        set(${result} arm-64-linux PARENT_SCOPE)
+    else()
+        set(${result} x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux PARENT_SCOPE)
+    endif()
+endfunction()
+
+# Of these targets, those of the processor that is built for: its compiler assembles the kernels.
+function(_heed_targets_of_processor context targets result)
+    heed_default_targets(levels)
+    list(GET levels -1 base)
+    string(REGEX MATCH "^[a-z0-9]+-" processor "${base}")
+    set(others x86- arm-)
+    list(REMOVE_ITEM others ${processor})
+    set(of_processor ${targets})
+    list(FILTER of_processor EXCLUDE REGEX "^${others}")
+    if(NOT of_processor)
+        list(JOIN targets " " given)
+        list(JOIN levels " " known)
+        message(FATAL_ERROR "${context}: of TARGETS '${given}' none is for the processor '${CMAKE_SYSTEM_PROCESSOR}', which "
+                            "this build is for and whose compiler assembles the kernels. Fix: add one of ${known}, leave "
+                            "TARGETS out, or build for another processor by a toolchain file.")
+    endif()
+    set(${result} ${of_processor} PARENT_SCOPE)
+endfunction()
+
+# heed_host_program(<context> <name> <source> <command> <depends>)
+#
+# How a program that writes kernels is run, as the beginning of a command, and what the command depends on. A native
+# build makes the program, the target <name>, and leaves a note of it for cross builds; these run it from HEED_HOST_BUILD.
+# It is the same program there if <source>, a file that this build has written, is the same in both; or else "".
+function(heed_host_program context name source command depends)
+    set(text)
+    if(source)
+        file(READ "${source}" text)
+    endif()
+    string(SHA256 checksum "${text}")
+    # Halide keeps what it allocated until the program ends; a leak checker has nothing to find in it.
+    set(run ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0)
+    if(NOT CMAKE_CROSSCOMPILING)
+        file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/heed_host/${name}.$<CONFIG>.txt"
+             CONTENT "${checksum};$<TARGET_FILE:${name}>")
+        set(${command} ${run} $<TARGET_FILE:${name}> PARENT_SCOPE)
+        set(${depends} ${name} PARENT_SCOPE)
+        return()
+    endif()
+
+    _heed_configure_host_build("${context}")
+    file(GLOB notes "${HEED_HOST_BUILD}/heed_host/${name}.*.txt")
+    if(NOT notes)
+        message(FATAL_ERROR "${context}: HEED_HOST_BUILD '${HEED_HOST_BUILD}' has no program ${name}, which writes the "
+                            "kernels. Fix: let it be the build folder of the same project, with the same options, for "
+                            "the machine that builds.")
+    endif()
+    list(GET notes 0 note)
+    file(READ "${note}" note)
+    list(POP_FRONT note checksum_there)
+    if(NOT checksum_there STREQUAL checksum)
+        message(FATAL_ERROR "${context}: the ${name} of HEED_HOST_BUILD '${HEED_HOST_BUILD}' is for other variants, or "
+                            "for another header or namespace. Fix: give heed_add_kernels the same VARIANTS, "
+                            "VARIANTS_HEADER and NAMESPACE in both builds, and build both from the same folder.")
+    endif()
+    get_property(known GLOBAL PROPERTY HEED_HOST_PROGRAMS)
+    if(NOT known)
+        cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL _heed_build_host_programs)
+    endif()
+    set_property(GLOBAL APPEND PROPERTY HEED_HOST_PROGRAMS ${name})
+    set_property(GLOBAL APPEND PROPERTY HEED_HOST_FILES "${note}")
+    set(${command} ${run} "${note}" PARENT_SCOPE)
+    set(${depends} "${note}" heed_host_programs PARENT_SCOPE)
+endfunction()
+
+# Once for each time that a cross build is configured, so that the other one knows the same declarations.
+function(_heed_configure_host_build context)
+    get_property(done GLOBAL PROPERTY HEED_HOST_BUILD_CONFIGURED)
+    if(done)
+        return()
+    endif()
+    set(fix "Fix: configure the same project for this machine, 'cmake -S <project> -B <folder>', without a toolchain file, "
+            "and set HEED_HOST_BUILD to that folder.")
+    list(JOIN fix "" fix)
+    if("${HEED_HOST_BUILD}" STREQUAL "")
+        message(FATAL_ERROR "${context}: this build is for another machine (${CMAKE_SYSTEM_PROCESSOR}), programs that write "
+                            "kernels run on this one (${CMAKE_HOST_SYSTEM_PROCESSOR}), and HEED_HOST_BUILD, which says where "
+                            "they are, is not set. ${fix}")
+    elseif(NOT EXISTS "${HEED_HOST_BUILD}/CMakeCache.txt")
+        message(FATAL_ERROR "${context}: HEED_HOST_BUILD '${HEED_HOST_BUILD}', whose programs write the kernels, is not the "
+                            "build folder of a project. ${fix}")
+    endif()
+    execute_process(COMMAND ${CMAKE_COMMAND} "${HEED_HOST_BUILD}" RESULT_VARIABLE failed OUTPUT_VARIABLE output
+                    ERROR_VARIABLE output)
+    if(failed)
+        message(FATAL_ERROR "${context}: HEED_HOST_BUILD '${HEED_HOST_BUILD}', whose programs write the kernels, cannot be "
+                            "configured:\n${output}")
+    endif()
+    set_property(GLOBAL PROPERTY HEED_HOST_BUILD_CONFIGURED TRUE)
+endfunction()
+
+function(_heed_build_host_programs)
+    get_property(names GLOBAL PROPERTY HEED_HOST_PROGRAMS)
+    get_property(files GLOBAL PROPERTY HEED_HOST_FILES)
+    add_custom_target(heed_host_programs
+        COMMAND ${CMAKE_COMMAND} --build "${HEED_HOST_BUILD}" --target ${names}
+        BYPRODUCTS ${files}
+        COMMENT "Programs that write kernels, in ${HEED_HOST_BUILD}"
+        USES_TERMINAL VERBATIM)
 endfunction()

@@ -3,12 +3,25 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Heed")
-install(TARGETS heed_dsl heed_table heed_generators heed_runtime heed_runner EXPORT HeedTargets
+set(installed heed_dsl heed_table heed_runtime heed_runner)
+if(TARGET heed_generators)
+    list(APPEND installed heed_generators)
+endif()
+install(TARGETS ${installed} EXPORT HeedTargets
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY dsl/include/ generators/include/ runtime/include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT HeedTargets NAMESPACE heed:: DESTINATION "${package_folder}")
+# What a project has to find again.
+set(HEED_GENERATES FALSE)
+set(HEED_DRAWS FALSE)
+if(TARGET heed_generators)
+    set(HEED_GENERATES TRUE)
+endif()
+if(TARGET heed_inspect)
+    set(HEED_DRAWS TRUE)
+endif()
 configure_package_config_file(generators/cmake/HeedConfig.cmake.in "${CMAKE_BINARY_DIR}/HeedConfig.cmake"
                               INSTALL_DESTINATION "${package_folder}")
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/HeedConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -217,7 +217,8 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.pass = choice.pass;
     plan.schedule = choice.schedule;
     plan.types = parse_types(choice.dtype);
-    plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
+    plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
+                          plan.target.arch == Target::ARM;
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;

@@ -53,7 +53,7 @@ decode_shape decode_shape_for(const variant_source &variant, const std::string &
     shape.keys_together = power_of_two_below(std::clamp(16 / shape.rows_together, 1, std::min(lanes / 2, 8)));
     shape.scores_together = lanes;
     const int value_vectors = (variant.value_dim + shape.value_lanes - 1) / shape.value_lanes;
-    const int accumulators = isa == "avx512" ? 16 : 8;
+    const int accumulators = isa == "avx512" || isa == "neon" ? 16 : 8;
     shape.columns_together = largest_divisor(value_vectors, accumulators);
     shape.rows_weighed = largest_divisor(shape.rows_together, accumulators / shape.columns_together);
     shape.values_together = power_of_two_below(2 * shape.rows_together / shape.rows_weighed);

@@ -17,7 +17,7 @@ using Halide::Target;
 using Halide::Var;
 
 const std::vector<std::string> &prefill_isas() {
-    static const std::vector<std::string> names{"avx512", "avx2", "x86_64"};
+    static const std::vector<std::string> names{"avx512", "avx2", "x86_64", "neon"};
     return names;
 }
 
@@ -26,9 +26,10 @@ std::string prefill_isa(const Target &target) {
     if (target == Target("x86-64-linux-avx512_skylake")) return "avx512";
     if (target == Target("x86-64-linux-avx2-fma-f16c") || target == Target("x86-64-linux-avx2-fma")) return "avx2";
     if (target == Target("x86-64-linux")) return "x86_64";
+    if (target == Target("arm-64-linux")) return "neon";
     throw std::invalid_argument("no schedule for target '" + target.to_string() +
                                 "'; known: x86-64-linux-avx512_skylake, x86-64-linux-avx2-fma-f16c, "
-                                "x86-64-linux-avx2-fma, x86-64-linux");
+                                "x86-64-linux-avx2-fma, x86-64-linux, arm-64-linux");
 }
 
 prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa, const storage_types &types) {
@@ -48,7 +49,7 @@ prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string
         tiles.tile.keys = is_window ? 96 : 128;
         tiles.tile.keys_together = tiles.tile.columns = narrow ? 8 : 4;
     } else {
-        tiles.registers = {.lanes = isa == "avx2" ? 8 : 4, .query_vectors = 3};
+        tiles.registers = {.lanes = isa == "avx2" ? 8 : 4, .query_vectors = isa == "neon" ? 6 : 3};
         // What is done to keys and values as they are loaded is shared by all rows of a tile.
         tiles.tile.rows = keys_are_plain(variant, types) && values_are_plain(variant, types) ? 48 : 96;
         tiles.tile.keys = 128;

@@ -35,13 +35,18 @@ bool has_avx512() noexcept {
            __builtin_cpu_supports("avx512vl");
 }
 
-constexpr bool is_x86_64 = true;
+constexpr bool is_x86_64 = true, is_arm_64 = false;
 
 #else
 
 bool has_avx2() noexcept { return false; }
 bool has_avx512() noexcept { return false; }
 constexpr bool is_x86_64 = false;
+#if defined(__aarch64__)
+constexpr bool is_arm_64 = true;
+#else
+constexpr bool is_arm_64 = false;
+#endif
 
 #endif
 
@@ -118,7 +123,8 @@ bool isa_available(const char *name) noexcept {
     if (name == nullptr) {
         return false;
     }
-    return (is(name, "avx512") && avx512) || (is(name, "avx2") && avx2) || (is(name, "x86_64") && is_x86_64);
+    return (is(name, "avx512") && avx512) || (is(name, "avx2") && avx2) || (is(name, "x86_64") && is_x86_64) ||
+           (is(name, "neon") && is_arm_64);
 }
 
 const kernel_description &choose_kernel(const variant_description &variant, const char *isa, const char *pass,
@@ -164,7 +170,7 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         detail::text(variant.name, ": this CPU cannot run any kernel of the library. In the library: ",
                      list_of_levels([&](const char *name) { return kernels.with(name) != nullptr; }),
                      "; this CPU has: ", list_of_levels([](const char *name) { return isa_available(name); }),
-                     ". Fix: add x86-64-linux to TARGETS of heed_add_kernels."));
+                     ". Fix: add ", is_arm_64 ? "arm-64-linux" : "x86-64-linux", " to TARGETS of heed_add_kernels."));
 }
 
 }  // namespace heed

@@ -40,6 +40,12 @@ class float_environment {
 
   private:
     unsigned mode_;
+#elif defined(__aarch64__)
+    float_environment() noexcept { asm volatile("mrs %0, fpcr" : "=r"(mode_)); }
+    void apply() const noexcept { asm volatile("msr fpcr, %0" : : "r"(mode_)); }
+
+  private:
+    std::uint64_t mode_;
 #else
     void apply() const noexcept {}
 #endif

@@ -53,6 +53,7 @@ std::string refusal(const heed::variant_description &variant, const char *isa) {
 
 TEST_CASE("which levels there are") {
     CHECK(heed::isa_available("x86_64"));
+    CHECK_FALSE(heed::isa_available("neon"));
     CHECK_FALSE(heed::isa_available("sse9"));
     CHECK_FALSE(heed::isa_available(""));
     CHECK_FALSE(heed::isa_available(nullptr));
@@ -113,13 +114,13 @@ TEST_CASE("levels that cannot be had") {
     small.kernel_count = 1;
     CHECK(refusal(small, "sse9") ==
           "mha: instruction set \"sse9\" (option 'isa' of the call) is not the name of an instruction set. Names: "
-          "avx512, avx2, x86_64; in the library: x86_64; usable here: x86_64. Fix: choose a usable one, or none to get "
-          "the best.");
+          "avx512, avx2, x86_64, neon; in the library: x86_64; usable here: x86_64. Fix: choose a usable one, or none to "
+          "get the best.");
     if (heed::isa_available("avx2")) {
         CHECK(refusal(small, "avx2") ==
               "mha: instruction set \"avx2\" (option 'isa' of the call) is not among the targets that the library was "
-              "built for. Names: avx512, avx2, x86_64; in the library: x86_64; usable here: x86_64. Fix: choose a "
-              "usable one, or none to get the best.");
+              "built for. Names: avx512, avx2, x86_64, neon; in the library: x86_64; usable here: x86_64. Fix: choose "
+              "a usable one, or none to get the best.");
         const environment_variable forced("HEED_ISA", "avx2");
         CHECK(refusal(small, nullptr).find("\"avx2\" (environment variable HEED_ISA)") != std::string::npos);
     }

@@ -6,8 +6,9 @@
 
 namespace heed {
 
-/// The levels, the best first: "avx512" (F, BW, CD, DQ, VL), "avx2" (AVX2, FMA, F16C), "x86_64" (SSE2).
-inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64"};
+/// The levels, the best first: "avx512" (F, BW, CD, DQ, VL), "avx2" (AVX2, FMA, F16C), "x86_64" (SSE2); on 64-bit ARM
+/// "neon", which every such processor has.
+inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64", "neon"};
 
 /// Whether this CPU and its operating system can run the level; false for names that are not in the list.
 bool isa_available(const char *name) noexcept;

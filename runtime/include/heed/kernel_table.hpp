@@ -138,7 +138,7 @@ struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward", or "weights": see call.hpp; "append", "cached": see cached_call.hpp
     const char *schedule;  ///< "decode", for few queries, or "prefill"; of append "rows"
-    const char *isa;       ///< "avx512", "avx2" or "x86_64"; see isa.hpp
+    const char *isa;       ///< "avx512", "avx2", "x86_64" or "neon"; see isa.hpp
     tensor_types types;
     int query_tile;  ///< rows (of all heads of a group together) and keys of one tile
     int key_tile;
