@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "algorithm_weights.hpp"
 #include "schedule_cpu_append.hpp"
@@ -191,14 +192,16 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
 
 /// Halide's prefetches are of the kind that passes by the second cache. On Intel that also keeps it from reading on by
 /// itself: grouped-query attention of one query then reads 8.9 instead of 13 GB/s. There is no way to ask Halide for
-/// another kind.
+/// another kind. ARM's are replaced in the same way, unmeasured.
 void prefetch_into_caches(const std::string &assembly) {
     std::ostringstream read;
     read << std::ifstream(assembly, std::ios::binary).rdbuf();
     std::string text = read.str();
-    const std::string given = "prefetchnta", wanted = "prefetcht0\t";
-    for (std::size_t at = text.find(given); at != std::string::npos; at = text.find(given, at)) {
-        text.replace(at, given.size(), wanted);
+    for (const auto &[given, wanted] : {std::pair<std::string, std::string>{"prefetchnta", "prefetcht0\t"},
+                                        std::pair<std::string, std::string>{"pldl1strm", "pldl1keep"}}) {
+        for (std::size_t at = text.find(given); at != std::string::npos; at = text.find(given, at)) {
+            text.replace(at, given.size(), wanted);
+        }
     }
     if (!(std::ofstream(assembly, std::ios::binary) << text << std::flush)) {
         throw std::runtime_error("cannot write " + assembly);
@@ -231,10 +234,14 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
     std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::assembly, base + ".s"}};
     if (with_loops) files[Halide::OutputFileType::stmt] = base + ".stmt";
     // One Halide runtime serves all kernels of a program; it comes with heed::runtime. Addresses are 64 bits wide.
-    const Target target = plan.target.with_feature(Target::NoRuntime)
-                              .with_feature(Target::UserContext)
-                              .with_feature(Target::LargeBuffers)
-                              .with_feature(Target::NoBoundsQuery);
+    Target target = plan.target.with_feature(Target::NoRuntime)
+                        .with_feature(Target::UserContext)
+                        .with_feature(Target::LargeBuffers)
+                        .with_feature(Target::NoBoundsQuery);
+    // Every 64-bit ARM processor converts f16, but without the extension that adds arithmetic in f16 Halide emulates
+    // the conversions. No kernel has such arithmetic; the assembler, which does not know the extension, would refuse
+    // it.
+    if (target.arch == Target::ARM) target.set_feature(Target::ARMFp16);
     // The module of the main kernel takes the other one in: it knows that some operations are strict.
     Halide::Module all = pipelines.main.compiled(plan.symbol, target);
     if (!pipelines.tables.results.empty()) {

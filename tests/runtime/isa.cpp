@@ -112,10 +112,11 @@ TEST_CASE("levels that cannot be had") {
     heed::variant_description small = mha;
     small.kernels = mha.kernels + 2;
     small.kernel_count = 1;
-    CHECK(refusal(small, "sse9") ==
-          "mha: instruction set \"sse9\" (option 'isa' of the call) is not the name of an instruction set. Names: "
-          "avx512, avx2, x86_64, neon; in the library: x86_64; usable here: x86_64. Fix: choose a usable one, or none to "
-          "get the best.");
+    CHECK(
+        refusal(small, "sse9") ==
+        "mha: instruction set \"sse9\" (option 'isa' of the call) is not the name of an instruction set. Names: "
+        "avx512, avx2, x86_64, neon; in the library: x86_64; usable here: x86_64. Fix: choose a usable one, or none to "
+        "get the best.");
     if (heed::isa_available("avx2")) {
         CHECK(refusal(small, "avx2") ==
               "mha: instruction set \"avx2\" (option 'isa' of the call) is not among the targets that the library was "
