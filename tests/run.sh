@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-extra_packages="clang doctest-dev"
+extra_packages="clang doctest-dev g++-aarch64-linux-gnu qemu-user"
 . examples/setup.sh
 
 cmake --preset ci

@@ -7,6 +7,25 @@
 
 namespace heed::runner {
 
+namespace {
+
+struct level {
+    void (*loop)(long steps);
+    int chains, lanes;
+};
+
+double measure(const level &of, int threads) {
+    // 1 ms at 3 GHz and two vector operations a cycle; in several pieces, since the fastest one counts.
+    constexpr long steps = 500'000;
+    constexpr int pieces = 5;
+    const double flops = 2.0 * of.chains * of.lanes * static_cast<double>(steps) * threads;
+    double best = 0.0;
+    for (int i = 0; i < pieces; ++i) best = std::max(best, flops / time_team(threads, [&](int) { of.loop(steps); }));
+    return best;
+}
+
+}  // namespace
+
 #if defined(__x86_64__)
 
 namespace {
@@ -62,28 +81,41 @@ void multiply_add_sse(long steps) {
 #undef HEED_TWELVE
 #undef HEED_CLOBBERED
 
-struct level {
-    void (*loop)(long steps);
-    int lanes;
-};
+}  // namespace
 
-double measure(const level &of, int threads) {
-    // 1 ms at 3 GHz and two vector operations a cycle; in several pieces, since the fastest one counts.
-    constexpr long steps = 500'000;
-    constexpr int pieces = 5;
-    const double flops = 2.0 * chains * of.lanes * static_cast<double>(steps) * threads;
-    double best = 0.0;
-    for (int i = 0; i < pieces; ++i) best = std::max(best, flops / time_team(threads, [&](int) { of.loop(steps); }));
-    return best;
+double measure_fma_peak(const std::string &isa, int threads) {
+    if (isa == "avx512") return measure({multiply_add_avx512, chains, 16}, threads);
+    if (isa == "avx2") return measure({multiply_add_avx2, chains, 8}, threads);
+    if (isa == "x86_64") return measure({multiply_add_sse, chains, 4}, threads);
+    return 0.0;
 }
+
+#elif defined(__aarch64__)
+
+namespace {
+
+// Up to four units of a latency of four cycles. Sums grow, slowly enough to stay ordinary numbers.
+constexpr int chains = 24;
+
+#define HEED_STEP(i) "fmla v" #i ".4s, v30.4s, v31.4s\n"
+#define HEED_EIGHT(step, a, b, c, d, e, f, g, h) step(a) step(b) step(c) step(d) step(e) step(f) step(g) step(h)
+void multiply_add_neon(long steps) {
+    asm volatile(
+        "fmov v30.4s, #0.5\n fmov v31.4s, #0.25\n"
+        "1:\n" HEED_EIGHT(HEED_STEP, 0, 1, 2, 3, 4, 5, 6, 7) HEED_EIGHT(HEED_STEP, 8, 9, 10, 11, 12, 13, 14, 15)
+            HEED_EIGHT(HEED_STEP, 16, 17, 18, 19, 20, 21, 22, 23) "subs %0, %0, #1\n b.ne 1b\n"
+        : "+r"(steps)
+        :
+        : "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15",
+          "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v30", "v31");
+}
+#undef HEED_EIGHT
+#undef HEED_STEP
 
 }  // namespace
 
 double measure_fma_peak(const std::string &isa, int threads) {
-    if (isa == "avx512") return measure({multiply_add_avx512, 16}, threads);
-    if (isa == "avx2") return measure({multiply_add_avx2, 8}, threads);
-    if (isa == "x86_64") return measure({multiply_add_sse, 4}, threads);
-    return 0.0;
+    return isa == "neon" ? measure({multiply_add_neon, chains, 4}, threads) : 0.0;
 }
 
 #else

@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 namespace heed::runner {
@@ -72,6 +74,24 @@ __attribute__((target("avx512f"))) unsigned long long read_avx512(const char *fr
     return all;
 }
 
+#elif defined(__aarch64__)
+
+unsigned long long read_neon(const char *from, std::size_t bytes, std::size_t ahead) {
+    uint64x2_t a = vdupq_n_u64(0), b = a, c = a, d = a;
+    const auto load = [&](std::size_t at) {
+        return vreinterpretq_u64_u8(vld1q_u8(reinterpret_cast<const uint8_t *>(from + at)));
+    };
+    for (std::size_t i = 0; i + line <= bytes; i += line) {
+        if (ahead > 0) __builtin_prefetch(from + i + ahead, 0, 3);
+        a = veorq_u64(a, load(i));
+        b = veorq_u64(b, load(i + 16));
+        c = veorq_u64(c, load(i + 32));
+        d = veorq_u64(d, load(i + 48));
+    }
+    const uint64x2_t all = veorq_u64(veorq_u64(a, b), veorq_u64(c, d));
+    return vgetq_lane_u64(all, 0) ^ vgetq_lane_u64(all, 1);
+}
+
 #endif
 
 struct way_of_reading {
@@ -84,6 +104,8 @@ std::vector<way_of_reading> ways_of_this_machine() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) loops.push_back(read_avx2);
     if (__builtin_cpu_supports("avx512f")) loops.push_back(read_avx512);
+#elif defined(__aarch64__)
+    loops.push_back(read_neon);
 #endif
     std::vector<way_of_reading> ways;
     for (const read_loop loop : loops)
