@@ -140,7 +140,9 @@ int main(int argc, char **argv) {
         add_executable(${target}.generator "${folder}/generator.cpp")
         target_link_libraries(${target}.generator PRIVATE heed::generators)
     endif()
-    heed_host_program("${context}" ${target}.generator "${folder}/generator.cpp" generate generator_files)
+    list(JOIN ARG_VARIANTS " " made_for)
+    string(APPEND made_for " of ${ARG_NAMESPACE} in ${ARG_VARIANTS_HEADER}")
+    heed_host_program("${context}" ${target}.generator "${made_for}" generate generator_files)
 
     set(objects)
     set(choices)
@@ -304,22 +306,17 @@ function(_heed_targets_of_processor context targets result)
     set(${result} ${of_processor} PARENT_SCOPE)
 endfunction()
 
-# heed_host_program(<context> <name> <source> <command> <depends>)
+# heed_host_program(<context> <name> <made-for> <command> <depends>)
 #
 # How a program that writes kernels is run, as the beginning of a command, and what the command depends on. A native
 # build makes the program, the target <name>, and leaves a note of it for cross builds; these run it from HEED_HOST_BUILD.
-# It is the same program there if <source>, a file that this build has written, is the same in both; or else "".
-function(heed_host_program context name source command depends)
-    set(text)
-    if(source)
-        file(READ "${source}" text)
-    endif()
-    string(SHA256 checksum "${text}")
+# There it must have been <made-for> the same.
+function(heed_host_program context name made_for command depends)
     # Halide keeps what it allocated until the program ends; a leak checker has nothing to find in it.
     set(run ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0)
     if(NOT CMAKE_CROSSCOMPILING)
         file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/heed_host/${name}.$<CONFIG>.txt"
-             CONTENT "${checksum};$<TARGET_FILE:${name}>")
+             CONTENT "${made_for};$<TARGET_FILE:${name}>")
         set(${command} ${run} $<TARGET_FILE:${name}> PARENT_SCOPE)
         set(${depends} ${name} PARENT_SCOPE)
         return()
@@ -334,11 +331,11 @@ function(heed_host_program context name source command depends)
     endif()
     list(GET notes 0 note)
     file(READ "${note}" note)
-    list(POP_FRONT note checksum_there)
-    if(NOT checksum_there STREQUAL checksum)
-        message(FATAL_ERROR "${context}: the ${name} of HEED_HOST_BUILD '${HEED_HOST_BUILD}' is for other variants, or "
-                            "for another header or namespace. Fix: give heed_add_kernels the same VARIANTS, "
-                            "VARIANTS_HEADER and NAMESPACE in both builds, and build both from the same folder.")
+    list(POP_FRONT note made_for_there)
+    if(NOT made_for_there STREQUAL made_for)
+        message(FATAL_ERROR "${context}: this build needs kernels of ${made_for}, but the ${name} of HEED_HOST_BUILD "
+                            "'${HEED_HOST_BUILD}' writes those of ${made_for_there}. Fix: build both from the same folder, "
+                            "with the same VARIANTS, VARIANTS_HEADER and NAMESPACE.")
     endif()
     get_property(known GLOBAL PROPERTY HEED_HOST_PROGRAMS)
     if(NOT known)
