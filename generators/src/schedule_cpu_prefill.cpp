@@ -33,14 +33,14 @@ std::string prefill_isa(const Target &target) {
 }
 
 prefill_tiles prefill_tiles_for(const variant_source &variant, const std::string &isa, const storage_types &types) {
-    // Accumulators of a register tile, with their operands, fill the vector registers: 32 with AVX-512 and NEON,
-    // else 16. Scores and weights of a tile stay in the first cache or just above it. Where a mask leaves few keys to
-    // each tile, narrower tiles reach over fewer keys that most of their rows do not see. Dense, 8 heads x 64, 4096
-    // tokens, one thread of a Zen 5 core, share of the FMA peak: AVX-512 84 %, AVX2 86 %; with narrow tiles 82 % and 79
-    // %. A window of 256 took 14.1 ms with the wide AVX-512 tile, takes 13.3 ms with the narrow one. NEON was not
-    // measured: 24 of the 34 instructions of its inner loop are FMAs. Documents of 512 in 4096 tokens, causal, one
-    // thread of a Zen 4 core: 27.7 ms with narrow tiles, 29.6 ms with wide ones; there narrow tiles of 128 keys take as
-    // long as wide ones for causal masks, too.
+    // Accumulators of a register tile, with their operands, fill the vector registers: 32 with AVX-512, else 16. Scores
+    // and weights of a tile stay in the first cache or just above it. Where a mask leaves few keys to each tile,
+    // narrower tiles reach over fewer keys that most of their rows do not see. Dense, 8 heads x 64, 4096 tokens, one
+    // thread of a Zen 5 core, share of the FMA peak: AVX-512 84 %, AVX2 86 %; with narrow tiles 82 % and 79 %. A window
+    // of 256 took 14.1 ms with the wide AVX-512 tile, takes 13.3 ms with the narrow one.
+    // Documents of 512 in 4096 tokens, causal, one thread of a Zen 4 core: 27.7 ms with narrow tiles, 29.6 ms with wide
+    // ones; there narrow tiles of 128 keys take as long as wide ones for causal masks, too.
+    // NEON has 32 registers as well, and was not measured: 24 of the 34 instructions of its inner loop are FMAs.
     const bool is_window = reachable_keys_are_bounded_below(variant);
     const bool narrow = is_window || !range_tables_of(variant, true).empty();
     prefill_tiles tiles;
