@@ -3,9 +3,13 @@
 #include <heed/threads.hpp>
 
 #include <doctest/doctest.h>
+#if defined(__SSE__)
 #include <xmmintrin.h>
+#endif
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -196,22 +200,43 @@ TEST_CASE("one caller fails, the others do not") {
     CHECK(wrong == 0);
 }
 
+namespace {
+
+// The register that says how a thread rounds, and its bits that flush subnormal numbers to zero.
+#if defined(__SSE__)
+using float_mode = unsigned;
+constexpr float_mode flush = 0x8040;
+float_mode current_mode() { return _mm_getcsr(); }
+void set_mode(float_mode mode) { _mm_setcsr(mode); }
+#elif defined(__aarch64__)
+using float_mode = std::uint64_t;
+constexpr float_mode flush = 1 << 24;
+float_mode current_mode() {
+    float_mode mode;
+    asm volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+}
+void set_mode(float_mode mode) { asm volatile("msr fpcr, %0" : : "r"(mode)); }
+#endif
+
+}  // namespace
+
 TEST_CASE("all threads round as the caller does") {
     const control_scope scope;
-    static unsigned expected;
+    static float_mode expected;
     static std::atomic<int> wrong;
-    const unsigned before = _mm_getcsr();
+    const float_mode before = current_mode();
     problem p = problem::mha(8, 1, 1);
-    for (const unsigned mode : {0u, 0x8040u}) {  // flush subnormal numbers to zero
+    for (const float_mode mode : {float_mode{0}, flush}) {
         expected = mode;
         wrong = 0;
         control.in_task = [](int) {
-            wrong += (_mm_getcsr() & 0x8040u) != expected;
+            wrong += (current_mode() & flush) != expected;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         };
-        _mm_setcsr((before & ~0x8040u) | mode);
+        set_mode((before & ~flush) | mode);
         models::mha(p.query, p.key, p.value, p.output, {{}, 4});
-        _mm_setcsr(before);
+        set_mode(before);
         CHECK(wrong == 0);
     }
 }
