@@ -57,7 +57,7 @@ class attention_algorithm {
     /// Of a row whose weights, relative to e^maximum, have this sum. `of_row` is any pair of the row.
     normalised normalise(const Halide::Expr &maximum, const Halide::Expr &sum, const pair_values &of_row) const;
 
-    /// 0, once the processor has been asked for the line of this element, into its first cache.
+    /// 0, once the processor has been asked for the line of this element (emit.cpp says into which cache).
     Halide::Expr prefetched(const Halide::ImageParam &tensor, const std::vector<Halide::Expr> &place) const;
 
     /// Inputs.
