@@ -59,6 +59,9 @@ function(heed_add_kernels target)
         if(NOT dtype MATCHES "^(f32|f16|bf16)(:(f32|f16|bf16|i8):(f32|f16|bf16|i8):(f32|f16|bf16))?$")
             message(FATAL_ERROR "${context}: DTYPES has the unknown value '${dtype}'. Known: f32 f16 bf16, or four of "
                                 "them for query, key, value and output, as in f32:f16:f16:f32; key and value may be i8.")
+        elseif(dtype MATCHES "^([a-z0-9]+):([a-z0-9]+):([a-z0-9]+):([a-z0-9]+)$"
+               AND CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2 AND CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_3 AND CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_4)
+            message(FATAL_ERROR "${context}: DTYPES has '${dtype}', one type for all. Fix: write '${CMAKE_MATCH_1}', once.")
         elseif("cached" IN_LIST ARG_PASSES AND dtype MATCHES ":([a-z0-9]+):([a-z0-9]+):" AND NOT CMAKE_MATCH_1 STREQUAL CMAKE_MATCH_2)
             message(FATAL_ERROR "${context}: DTYPES has '${dtype}', but a cache holds keys and values of one type. Fix: "
                                 "give both the same.")

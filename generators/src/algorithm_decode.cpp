@@ -189,24 +189,31 @@ void decode_attention::weigh_values() {
                        term(keys_to_weigh_singly), 0.0f);
 }
 
+// Only chunks that some query reaches take part, so that a window costs as little at any length.
 void decode_attention::merge_chunks() {
     const int maximum = value_vectors(), sum = maximum + 1;
-    at_chunk(partial, {lane, vector, row, row_tile}) = Halide::select(
-        vector < maximum, Expr(at_chunk(weighted_values, {lane, Halide::min(vector, maximum - 1), row, row_tile})),
-        vector == maximum, Expr(at_chunk(chunk_max, {row, row_tile})), Expr(at_chunk(chunk_sum, {row, row_tile})));
+    chunks_to_attend = reachable_chunks("chunks_to_attend");
+    const auto in_chunk = [&](const Func &f, std::vector<Expr> indices) {
+        return Expr(at_chunk(f, std::move(indices), chunks_to_attend));
+    };
+    at_chunk(partial, {lane, vector, row, row_tile}) = Halide::undef<float>();
+    at_chunk(partial, {lane, vector, row, row_tile}, chunks_to_attend) = Halide::select(
+        vector < maximum, in_chunk(weighted_values, {lane, Halide::min(vector, maximum - 1), row, row_tile}),
+        vector == maximum, in_chunk(chunk_max, {row, row_tile}), in_chunk(chunk_sum, {row, row_tile}));
     const auto of_chunk = [&](const Expr &of, const Expr &at_lane, const Expr &at_vector) {
         return at_chunk(partial, {at_lane, at_vector, row, row_tile}, of);
     };
-    const auto some_chunks = [&](const char *name) { return RDom(0, Halide::max(chunks(), 1), name); };
-    chunks_to_compare = some_chunks("chunks_to_compare");
+    chunks_to_compare = reachable_chunks("chunks_to_compare");
     at(row_max, {row, row_tile}) = minus_infinity();
     at(row_max, {row, row_tile}) = Halide::max(at(row_max, {row, row_tile}), of_chunk(chunks_to_compare, 0, maximum));
-    at(chunk_weight, {chunk, row, row_tile}) =
-        exp_of_nonpositive(of_chunk(chunk, 0, maximum) - finite_reference(at(row_max, {row, row_tile})));
-    chunks_to_add = some_chunks("chunks_to_add");
+    const auto weight_of = [&](const Expr &of) {
+        return exp_of_nonpositive(of_chunk(of, 0, maximum) - finite_reference(at(row_max, {row, row_tile})));
+    };
+    chunks_to_add = reachable_chunks("chunks_to_add");
     at(row_sum, {row, row_tile}) = 0.0f;
-    at(row_sum, {row, row_tile}) += at(chunk_weight, {chunks_to_add, row, row_tile}) * of_chunk(chunks_to_add, 0, sum);
-    chunks_to_merge = some_chunks("chunks_to_merge");
+    at(row_sum, {row, row_tile}) += weight_of(chunks_to_add) * of_chunk(chunks_to_add, 0, sum);
+    at(chunk_weight, {chunk, row, row_tile}) = weight_of(chunk);
+    chunks_to_merge = reachable_chunks("chunks_to_merge");
     at(merged, {lane, vector, row, row_tile}) = 0.0f;
     at(merged, {lane, vector, row, row_tile}) +=
         at(chunk_weight, {chunks_to_merge, row, row_tile}) * of_chunk(chunks_to_merge, lane, vector);
@@ -240,8 +247,6 @@ void decode_attention::write_results() {
     output(dim, head_in_group, position, group, batch) = from_float(result, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = of_row_at(log_of_total, {});
 }
-
-Expr decode_attention::chunks() const { return (kv_len + (shape.keys - 1)) / shape.keys; }
 
 Halide::FuncRef decode_attention::at(const Func &f, std::vector<Expr> indices) const {
     indices.insert(indices.end(), {group, batch});
@@ -284,28 +289,21 @@ pair_values decode_attention::values_at(const Expr &key_offset, const Expr &scal
     return pair(position_of(row, row_tile), chunk * shape.keys + key_offset, head_of(row, row_tile), scaled_product);
 }
 
-tile_condition decode_attention::classify(const value_range &keys) const {
-    const Expr first_position = query_start(), first_head = head(0);
-    return variant.classify({.q_pos = {first_position, first_position + (q_len - 1)},
-                             .kv_pos = keys,
-                             .head = {first_head, first_head + (heads_in_group() - 1)},
-                             .one_head = heads_in_group() == 1,
-                             .batch = batch,
-                             .q_len = q_len,
-                             .kv_len = kv_len,
-                             .q_row = {Expr(0), q_len - 1},
-                             .range_of = nullptr},
-                            look_up());
+RDom decode_attention::reachable_chunks(const char *name) const {
+    RDom chunks(0, Halide::max((kv_len + (shape.keys - 1)) / shape.keys, 1), name);
+    const Expr first = chunks * shape.keys;
+    chunks.where(classify_all_queries({first, first + (shape.keys - 1)}).may && kv_len > 0);
+    return chunks;
 }
 
 Expr decode_attention::whole_chunk_attends() const {
     const Expr end = (chunk + 1) * shape.keys;
-    return classify({chunk * shape.keys, end - 1}).must && end <= kv_len;
+    return classify_all_queries({chunk * shape.keys, end - 1}).must && end <= kv_len;
 }
 
 value_range decode_attention::reachable_keys() const {
     const Halide::Internal::Interval bounds = keys_where([&](const Expr &some_key) {
-        return classify({some_key, some_key}).may && some_key < kv_len;
+        return classify_all_queries({some_key, some_key}).may && some_key < kv_len;
     });
     // Keys that there are, so that the differences stay within 32 bits.
     const auto within = [&](const Expr &key) { return Halide::clamp(key, -1, kv_len) - chunk * shape.keys; };

@@ -46,7 +46,7 @@ class decode_attention : public forward_attention {
         chunk{"chunk"};
 
     Halide::RDom vectors, lanes_to_add, keys_to_score, keys_to_mask, keys_to_compare, keys_to_exponentiate, keys_to_add,
-        keys_to_weigh, keys_to_weigh_singly, chunks_to_compare, chunks_to_add, chunks_to_merge;
+        keys_to_weigh, keys_to_weigh_singly, chunks_to_attend, chunks_to_compare, chunks_to_add, chunks_to_merge;
 
     Halide::Func query_rows{"query_rows"};            ///< (dim, row, row tile): scaled
     Halide::Func token_in_page{"token_in_page"};      ///< (kv_pos): of a cache
@@ -77,7 +77,6 @@ class decode_attention : public forward_attention {
     Halide::Func log_of_total{"log_of_total"};  ///< (row, row tile): natural logarithm of the denominator
     int key_vectors() const { return (variant.head_dim + shape.lanes - 1) / shape.lanes; }
     int value_vectors() const { return (variant.value_dim + shape.value_lanes - 1) / shape.value_lanes; }
-    Halide::Expr chunks() const;
 
   private:
     Halide::FuncRef at(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
@@ -101,7 +100,7 @@ class decode_attention : public forward_attention {
     std::vector<Halide::Expr> element_at(const Halide::Expr &index, const Halide::Expr &position,
                                          const Halide::Func &start) const;
     pair_values values_at(const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
-    tile_condition classify(const value_range &keys) const;
+    Halide::RDom reachable_chunks(const char *name) const;  ///< those with a pair that may attend
     Halide::Expr whole_chunk_attends() const;  ///< every pair of every key
     value_range reachable_keys() const;        ///< offsets within the chunk
     Halide::RDom reachable_groups(int together, const char *name) const;

@@ -211,6 +211,20 @@ Expr forward_attention::modified_value(const Expr &kv_pos, const number_of_row &
         variant.value_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_values);
 }
 
+tile_condition forward_attention::classify_all_queries(const value_range &keys) const {
+    const Expr first_position = query_start(), first_head = head(0);
+    return variant.classify({.q_pos = {first_position, first_position + (q_len - 1)},
+                             .kv_pos = keys,
+                             .head = {first_head, first_head + (heads_in_group() - 1)},
+                             .one_head = heads_in_group() == 1,
+                             .batch = batch,
+                             .q_len = q_len,
+                             .kv_len = kv_len,
+                             .q_row = {Expr(0), q_len - 1},
+                             .range_of = nullptr},
+                            look_up());
+}
+
 void forward_attention::pin_layouts() {
     query.dim(0).set_bounds(0, variant.head_dim).set_stride(1).dim(1).set_bounds(0, heads_in_group());
     key.dim(0).set_stride(1);

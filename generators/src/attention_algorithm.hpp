@@ -57,7 +57,7 @@ class attention_algorithm {
     /// Of a row whose weights, relative to e^maximum, have this sum. `of_row` is any pair of the row.
     normalised normalise(const Halide::Expr &maximum, const Halide::Expr &sum, const pair_values &of_row) const;
 
-    /// 0, once the processor has been asked for the line of this element, into its first cache.
+    /// 0, once the processor has been asked for the line of this element (emit.cpp says into which cache).
     Halide::Expr prefetched(const Halide::ImageParam &tensor, const std::vector<Halide::Expr> &place) const;
 
     /// Inputs.
@@ -110,6 +110,9 @@ class forward_attention : public attention_algorithm {
     /// Element `dim` as it takes part; a number `mean` of the row is `of_row(mean)`.
     Halide::Expr modified_key(const Halide::Expr &kv_pos, const number_of_row &of_row);
     Halide::Expr modified_value(const Halide::Expr &kv_pos, const number_of_row &of_row);
+
+    /// Of these keys and all queries of the call, of all heads of a group.
+    tile_condition classify_all_queries(const value_range &keys) const;
 
     /// Once the results are defined: what the argument check of the runtime guarantees.
     void pin_layouts();

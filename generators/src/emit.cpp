@@ -190,15 +190,16 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
     return plans;
 }
 
-/// Halide's prefetches are of the kind that passes by the second cache. On Intel that also keeps it from reading on by
-/// itself: grouped-query attention of one query then reads 8.9 instead of 13 GB/s. There is no way to ask Halide for
-/// another kind. ARM's are replaced in the same way, unmeasured.
-void prefetch_into_caches(const std::string &assembly) {
+/// Halide's prefetches are of the kind that passes by the second cache, and there is no way to ask it for another. They
+/// become such as fill the second cache. Grouped-query attention of one query, 32 / 8 heads, batch 8, f32, AVX-512 on
+/// Emerald Rapids (Xeon), of the read peak: 61 % with Halide's, 79 % with such as fill the first cache, too, 84 to 88 %
+/// with these. ARM's are replaced in the same way, unmeasured.
+void prefetch_into_second_cache(const std::string &assembly) {
     std::ostringstream read;
     read << std::ifstream(assembly, std::ios::binary).rdbuf();
     std::string text = read.str();
-    for (const auto &[given, wanted] : {std::pair<std::string, std::string>{"prefetchnta", "prefetcht0\t"},
-                                        std::pair<std::string, std::string>{"pldl1strm", "pldl1keep"}}) {
+    for (const auto &[given, wanted] : {std::pair<std::string, std::string>{"prefetchnta", "prefetcht1\t"},
+                                        std::pair<std::string, std::string>{"pldl1strm", "pldl2keep"}}) {
         for (std::size_t at = text.find(given); at != std::string::npos; at = text.find(given, at)) {
             text.replace(at, given.size(), wanted);
         }
@@ -250,7 +251,7 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
         for (const auto &buffer : tables.buffers()) all.append(buffer);
     }
     all.compile(files);
-    prefetch_into_caches(base + ".s");
+    prefetch_into_second_cache(base + ".s");
 }
 
 std::string header_text(const generator_library &library) {

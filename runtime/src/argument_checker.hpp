@@ -33,10 +33,11 @@ class checker {
     void tensor_is_sound(std::string_view name, const tensor &argument, data_type type, int rank,
                          std::string_view shape, typed_by decided_by) const {
         if (!argument.given()) {
-            refuse(name, " is missing, it must be ", shape);
+            refuse(name, " is missing, it must be ", shape, ". Fix: pass it");
         }
         if (argument.rank != rank) {
-            refuse(name, " has rank ", argument.rank, ", it must be ", shape);
+            refuse(name, " has rank ", argument.rank, ", it must be ", shape, ". Fix: pass ", rank,
+                   " extents, 1 where there is one element only");
         }
         if (argument.type != type) {
             refuse(name, " holds ", name_of(argument.type), ", the kernel was compiled for ", name_of(type), ". Fix: ",
@@ -46,7 +47,7 @@ class checker {
                               ", or add others to DTYPES of heed_add_kernels"));
         }
         if (rank > 0 && argument.extents == nullptr) {
-            refuse(name, " has no extents, it must be ", shape);
+            refuse(name, " has no extents, it must be ", shape, ". Fix: pass as many as it has dimensions");
         }
         bool empty = false;
         offset_range range;
@@ -54,11 +55,12 @@ class checker {
             const axis axis{extent_of(argument, i), stride_of(argument, i)};
             if (axis.extent < 0) {
                 refuse(name, " has extent ", axis.extent, " in dimension ", i,
-                       ", extents are not negative: ", extents_text(argument));
+                       ", extents are not negative: ", extents_text(argument),
+                       ". Fix: pass the number of elements there");
             }
             if (axis.extent > largest_extent) {
                 refuse(name, " has extent ", axis.extent, " in dimension ", i, ", the largest possible is ",
-                       largest_extent, ": ", extents_text(argument));
+                       largest_extent, ": ", extents_text(argument), ". Fix: pass its parts in several calls");
             }
             empty = empty || axis.extent == 0;
             extend(range, {std::max<std::int64_t>(axis.extent, 1), axis.stride});
@@ -67,16 +69,18 @@ class checker {
             return;
         }
         if (argument.data == nullptr) {
-            refuse(name, " is a null pointer but has elements: ", extents_text(argument));
+            refuse(name, " is a null pointer but has elements: ", extents_text(argument),
+                   ". Fix: pass the address of the first");
         }
         const int element_bytes = bytes_of(type);
         if (reinterpret_cast<std::uintptr_t>(argument.data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
             refuse(name, " starts at an address that is not a multiple of ", element_bytes, ", the size of an ",
-                   name_of(type), " element");
+                   name_of(type), " element. Fix: pass a copy at such an address");
         }
         if (range.too_large) {
             refuse(name, " spans more memory than an address can reach: extents ", extents_text(argument), ", strides ",
-                   strides_text(argument));
+                   strides_text(argument),
+                   ". Fix: pass strides in elements, not in bytes, of the tensor that there is");
         }
     }
 
@@ -91,7 +95,8 @@ class checker {
         const std::int64_t heads = extent_of(argument, 1);
         if (heads != expected) {
             refuse(name, " has ", heads, " heads, the kernel was compiled for ", key, " = ", expected,
-                   ". Heads are dimension 1 of the extents, ", extents_text(argument));
+                   ". Heads are dimension 1 of the extents, ", extents_text(argument),
+                   ". Fix: pass that many, or declare ", key, " = ", heads, "_c");
         }
     }
 
@@ -100,7 +105,8 @@ class checker {
         const std::int64_t extent = extent_of(argument, 3);
         if (extent != expected) {
             refuse(name, " has ", key, " ", extent, ", the kernel was compiled for ", key, " = ", expected, ". ", key,
-                   " is the last of the extents, ", extents_text(argument));
+                   " is the last of the extents, ", extents_text(argument), ". Fix: pass that many, or declare ", key,
+                   " = ", extent, "_c");
         }
     }
 
@@ -110,7 +116,7 @@ class checker {
         if (extent != other_extent) {
             refuse(name, " has ", what, " ", extent, ", ", other_name, " has ", what, " ", other_extent,
                    ": they must agree. Extents: ", name, " ", extents_text(argument), ", ", other_name, " ",
-                   extents_text(other));
+                   extents_text(other), ". Fix: pass tensors of one call");
         }
     }
 
@@ -149,7 +155,8 @@ class checker {
                        " has stride ", sorted[i].stride, ", inside the ", reach + 1,
                        " elements that the smaller strides reach. It is written in parallel, so every element "
                        "needs a place of its own. Extents ",
-                       extents_text(argument), ", strides ", strides_text(argument));
+                       extents_text(argument), ", strides ", strides_text(argument),
+                       ". Fix: pass strides that step over one another, or a tensor of its own");
             }
             reach += (sorted[i].extent - 1) * sorted[i].stride;
         }

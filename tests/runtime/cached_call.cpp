@@ -609,18 +609,18 @@ TEST_CASE("calls with a cache that must be refused: rows") {
     CHECK(refused(false, nothing) == "heed: the call has no variant. Fix: pass one of a library's variants");
     CHECK(refused(true, nothing) == "heed: the call has no variant. Fix: pass one of a library's variants");
     CHECK(refused(false, [](call &, cached_arguments &a) { a.query = {}; }) ==
-          "paged: query is missing, it must be a tensor (1, heads, tokens, head_dim)");
+          "paged: query is missing, it must be a tensor (1, heads, tokens, head_dim). Fix: pass it");
     CHECK(refused(true, [](call &, cached_arguments &a) { a.value = {}; }) ==
-          "paged: value is missing, it must be a tensor (1, groups, tokens, value_dim)");
+          "paged: value is missing, it must be a tensor (1, groups, tokens, value_dim). Fix: pass it");
     CHECK(refused(true, [](call &of, cached_arguments &) { of.key.extents[0] = 2; }) ==
           "paged: key has batch 2, it must be 1: the tokens of all sequences stand one behind another in dimension 2. "
           "Extents (2, 2, 3, 8). Fix: pass all rows as one batch element");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.query.extents[1] = 3; }) ==
           "paged: query has 3 heads, the kernel was compiled for heads = 4. Heads are dimension 1 of the extents, (1, "
-          "3, 3, 8)");
+          "3, 3, 8). Fix: pass that many, or declare heads = 3_c");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.output.extents[3] = 3; }) ==
           "paged: output has value_dim 3, the kernel was compiled for value_dim = 4. value_dim is the last of the "
-          "extents, (1, 4, 3, 3)");
+          "extents, (1, 4, 3, 3). Fix: pass that many, or declare value_dim = 3_c");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.query.strides[3] = 2; }) ==
           "paged: query has stride 2 in its last dimension (head_dim), it must be 1: kernels move whole vectors of it. "
           "Fix: pass a copy whose last dimension is contiguous");
@@ -629,20 +629,20 @@ TEST_CASE("calls with a cache that must be refused: rows") {
           "strides (96, 1073741824, 8, 1). Fix: spread sequences over several calls, and over several caches");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.output.extents[2] = 2; }) ==
           "paged: output has tokens 2, query has tokens 3: they must agree. Extents: output (1, 4, 2, 4), query (1, 4, "
-          "3, 8)");
+          "3, 8). Fix: pass tensors of one call");
     CHECK(refused(true, [](call &of, cached_arguments &) { of.value.extents[2] = 2; }) ==
           "paged: value has tokens 2, key has tokens 3: they must agree. Extents: value (1, 2, 2, 4), key (1, 2, 3, "
-          "8)");
+          "8). Fix: pass tensors of one call");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.extents[2] = 2; }) ==
           "paged: log_sum_exp has tokens 2, query has tokens 3: they must agree. Extents: log_sum_exp (1, 4, 2), query "
-          "(1, 4, 3, 8)");
+          "(1, 4, 3, 8). Fix: pass tensors of one call");
     CHECK(
         refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.extents[1] = 2; }) ==
         "paged: log_sum_exp has 2 heads, the kernel was compiled for heads = 4. Heads are dimension 1 of the extents, "
-        "(1, 2, 3)");
+        "(1, 2, 3). Fix: pass that many, or declare heads = 2_c");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.extents[0] = 2; }) ==
           "paged: log_sum_exp has batch 2, query has batch 1: they must agree. Extents: log_sum_exp (2, 4, 3), query "
-          "(1, 4, 3, 8)");
+          "(1, 4, 3, 8). Fix: pass tensors of one call");
     CHECK(refused(false, [](call &of, cached_arguments &) { of.log_sum_exp.strides[1] = 1 << 30; }) ==
           "paged: log_sum_exp spans more than 2147483647 elements, kernels count them in 32 bits. Extents (1, 4, 3), "
           "strides (12, 1073741824, 1). Fix: spread sequences over several calls, and over several caches");
@@ -664,22 +664,23 @@ TEST_CASE("calls with a cache that must be refused: the cache") {
     const fake_scope scope;
     for (const bool appends : {false, true}) {
         CHECK(refused(appends, [](call &, cached_arguments &a) { a.cache.key = {}; }) ==
-              "paged: the cache's key is missing, it must be a tensor (pages, groups, page_size, head_dim)");
+              "paged: the cache's key is missing, it must be a tensor (pages, groups, page_size, head_dim). Fix: pass "
+              "it");
         CHECK(
             refused(appends, [](call &of, cached_arguments &) { of.cache_value.extents[0] = 5; }) ==
             "paged: the cache's value has pages 5, the cache's key has pages 6: they must agree. Extents: the cache's "
-            "value (5, 2, 4, 4), the cache's key (6, 2, 4, 8)");
+            "value (5, 2, 4, 4), the cache's key (6, 2, 4, 8). Fix: pass tensors of one call");
         CHECK(
             refused(appends, [](call &of, cached_arguments &) { of.cache_value.extents[2] = 3; }) ==
             "paged: the cache's value has page_size 3, the cache's key has page_size 4: they must agree. Extents: the "
-            "cache's value (6, 2, 3, 4), the cache's key (6, 2, 4, 8)");
+            "cache's value (6, 2, 3, 4), the cache's key (6, 2, 4, 8). Fix: pass tensors of one call");
         CHECK(refused(appends, [](call &of, cached_arguments &) {
                   of.cache_key.extents[2] = of.cache_value.extents[2] = 0;
               }) == "paged: the cache has page_size 0, a page holds at least one token. Fix: pass pages with tokens");
         CHECK(
             refused(appends, [](call &of, cached_arguments &) { of.cache_key.extents[1] = 1; }) ==
             "paged: the cache's key has 1 heads, the kernel was compiled for groups = 2. Heads are dimension 1 of the "
-            "extents, (6, 1, 4, 8)");
+            "extents, (6, 1, 4, 8). Fix: pass that many, or declare groups = 1_c");
         CHECK(refused(appends, [](call &of, cached_arguments &) { of.cache_key.strides[3] = 2; }) ==
               "paged: the cache's key has stride 2 in its last dimension (head_dim), it must be 1: kernels move whole "
               "vectors of it. Fix: pass a copy whose last dimension is contiguous");
@@ -698,22 +699,22 @@ TEST_CASE("calls with a cache that must be refused: the cache") {
     CHECK(
         message() ==
         "paged: value_scale has page_size 3, the cache's value has page_size 4: they must agree. Extents: value_scale "
-        "(6, 2, 3), the cache's value (6, 2, 4, 4)");
+        "(6, 2, 3), the cache's value (6, 2, 4, 4). Fix: pass tensors of one call");
     of.value_scale.extents = {6, 1, 4};
     CHECK(message() ==
           "paged: value_scale has groups 1, the cache's value has groups 2: they must agree. Extents: value_scale (6, "
-          "1, 4), the cache's value (6, 2, 4, 4)");
+          "1, 4), the cache's value (6, 2, 4, 4). Fix: pass tensors of one call");
     of.key_scale.extents[0] = 5;
     CHECK(message() ==
           "paged: key_scale has pages 5, the cache's key has pages 6: they must agree. Extents: key_scale (5, 2, 4), "
-          "the cache's key (6, 2, 4, 8)");
+          "the cache's key (6, 2, 4, 8). Fix: pass tensors of one call");
     of.key_scale.extents[0] = 6;
     of.key_scale.strides[0] = 1 << 30;
     CHECK(message() ==
           "paged: key_scale spans more than 2147483647 elements, kernels count them in 32 bits. Extents (6, 2, 4), "
           "strides (1073741824, 4, 1). Fix: spread sequences over several calls, and over several caches");
     of.arguments.cache.key_scale = {};
-    CHECK(message() == "paged: key_scale is missing, it must be a tensor (pages, groups, page_size)");
+    CHECK(message() == "paged: key_scale is missing, it must be a tensor (pages, groups, page_size). Fix: pass it");
     CHECK(fake.calls.empty());
 }
 
@@ -849,7 +850,7 @@ TEST_CASE("calls with a cache that must be refused: shared memory") {
         "paged: output has elements that may share memory: a dimension of extent 3 has stride 4, inside the 16 "
         "elements "
         "that the smaller strides reach. It is written in parallel, so every element needs a place of its own. Extents "
-        "(1, 4, 3, 4), strides (48, 4, 4, 1)");
+        "(1, 4, 3, 4), strides (48, 4, 4, 1). Fix: pass strides that step over one another, or a tensor of its own");
     CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.key.data = of.key.data; }) ==
           overlap("the cache's key", "key"));
     CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.value.data; }) ==
@@ -862,5 +863,6 @@ TEST_CASE("calls with a cache that must be refused: shared memory") {
         refused(true, [](call &of, cached_arguments &) { of.cache_key.strides[0] = 8; }) ==
         "paged: the cache's key has elements that may share memory: a dimension of extent 4 has stride 8, inside the "
         "48 elements that the smaller strides reach. It is written in parallel, so every element needs a place of its "
-        "own. Extents (6, 2, 4, 8), strides (8, 32, 8, 1)");
+        "own. Extents (6, 2, 4, 8), strides (8, 32, 8, 1). Fix: pass strides that step over one another, or a tensor "
+        "of its own");
 }

@@ -44,27 +44,33 @@ TEST_CASE("missing tensors") {
     problem p = problem::local_capped(2, 3, 5);
     SUBCASE("query") {
         p.query = {};
-        CHECK(refusal(p) == "local_capped: query is missing, it must be a tensor (batch, heads, q_len, head_dim)");
+        CHECK(refusal(p) ==
+              "local_capped: query is missing, it must be a tensor (batch, heads, q_len, head_dim). Fix: pass it");
     }
     SUBCASE("key") {
         p.key = {};
-        CHECK(refusal(p) == "local_capped: key is missing, it must be a tensor (batch, groups, kv_len, head_dim)");
+        CHECK(refusal(p) ==
+              "local_capped: key is missing, it must be a tensor (batch, groups, kv_len, head_dim). Fix: pass it");
     }
     SUBCASE("value") {
         p.value = {};
-        CHECK(refusal(p) == "local_capped: value is missing, it must be a tensor (batch, groups, kv_len, value_dim)");
+        CHECK(refusal(p) ==
+              "local_capped: value is missing, it must be a tensor (batch, groups, kv_len, value_dim). Fix: pass it");
     }
     SUBCASE("output") {
         p.output = {};
-        CHECK(refusal(p) == "local_capped: output is missing, it must be a tensor (batch, heads, q_len, value_dim)");
+        CHECK(refusal(p) ==
+              "local_capped: output is missing, it must be a tensor (batch, heads, q_len, value_dim). Fix: pass it");
     }
     SUBCASE("an input") {
         p.inputs.documents = {};
-        CHECK(refusal(p) == "local_capped: input 'documents' is missing, it must be a tensor of rank 2, i32");
+        CHECK(refusal(p) ==
+              "local_capped: input 'documents' is missing, it must be a tensor of rank 2, i32. Fix: pass it");
     }
     SUBCASE("a number") {
         p.inputs.temperature = {};
-        CHECK(refusal(p) == "local_capped: input 'temperature' is missing, it must be a single number, f32");
+        CHECK(refusal(p) ==
+              "local_capped: input 'temperature' is missing, it must be a single number, f32. Fix: pass it");
     }
 }
 
@@ -74,30 +80,30 @@ TEST_CASE("head counts") {
         p.query = {p.q.data(), {2, 8, 3, 4}};
         CHECK(refusal(p) ==
               "local_capped: query has 8 heads, the kernel was compiled for heads = 16. Heads are dimension 1 of the "
-              "extents, (2, 8, 3, 4)");
+              "extents, (2, 8, 3, 4). Fix: pass that many, or declare heads = 8_c");
     }
     SUBCASE("key") {
         p.key = {p.k.data(), {2, 6, 5, 4}};
         CHECK(refusal(p) ==
               "local_capped: key has 6 heads, the kernel was compiled for groups = 8. Heads are dimension 1 of the "
-              "extents, (2, 6, 5, 4)");
+              "extents, (2, 6, 5, 4). Fix: pass that many, or declare groups = 6_c");
     }
     SUBCASE("value") {
         p.value = {p.v.data(), {2, 1, 5, 3}};
         CHECK(refusal(p) ==
               "local_capped: value has 1 heads, the kernel was compiled for groups = 8. Heads are dimension 1 of the "
-              "extents, (2, 1, 5, 3)");
+              "extents, (2, 1, 5, 3). Fix: pass that many, or declare groups = 1_c");
     }
     SUBCASE("output") {
         p.output = {p.o.data(), {2, 8, 3, 3}};
         CHECK(refusal(p) ==
               "local_capped: output has 8 heads, the kernel was compiled for heads = 16. Heads are dimension 1 of the "
-              "extents, (2, 8, 3, 3)");
+              "extents, (2, 8, 3, 3). Fix: pass that many, or declare heads = 8_c");
     }
     SUBCASE("log_sum_exp") {
         CHECK(refusal(p, {{p.lse.data(), {2, 3, 16}}}) ==
               "local_capped: log_sum_exp has 3 heads, the kernel was compiled for heads = 16. Heads are dimension 1 of "
-              "the extents, (2, 3, 16)");
+              "the extents, (2, 3, 16). Fix: pass that many, or declare heads = 3_c");
     }
 }
 
@@ -107,25 +113,25 @@ TEST_CASE("head_dim and value_dim") {
         p.query = {p.q.data(), {2, 16, 4, 3}};
         CHECK(refusal(p) ==
               "local_capped: query has head_dim 3, the kernel was compiled for head_dim = 4. head_dim is the last of "
-              "the extents, (2, 16, 4, 3)");
+              "the extents, (2, 16, 4, 3). Fix: pass that many, or declare head_dim = 3_c");
     }
     SUBCASE("key") {
         p.key = {p.k.data(), {2, 8, 4, 5}};
         CHECK(refusal(p) ==
               "local_capped: key has head_dim 5, the kernel was compiled for head_dim = 4. head_dim is the last of the "
-              "extents, (2, 8, 4, 5)");
+              "extents, (2, 8, 4, 5). Fix: pass that many, or declare head_dim = 5_c");
     }
     SUBCASE("value") {
         p.value = {p.v.data(), {2, 8, 5, 4}};
         CHECK(refusal(p) ==
               "local_capped: value has value_dim 4, the kernel was compiled for value_dim = 3. value_dim is the last "
-              "of the extents, (2, 8, 5, 4)");
+              "of the extents, (2, 8, 5, 4). Fix: pass that many, or declare value_dim = 4_c");
     }
     SUBCASE("output") {
         p.output = {p.o.data(), {2, 16, 3, 4}};
         CHECK(refusal(p) ==
               "local_capped: output has value_dim 4, the kernel was compiled for value_dim = 3. value_dim is the last "
-              "of the extents, (2, 16, 3, 4)");
+              "of the extents, (2, 16, 3, 4). Fix: pass that many, or declare value_dim = 4_c");
     }
 }
 
@@ -135,35 +141,35 @@ TEST_CASE("tensors that disagree") {
         p.key = {p.k.data(), {1, 8, 5, 4}};
         CHECK(refusal(p) ==
               "local_capped: key has batch 1, query has batch 2: they must agree. Extents: key (1, 8, 5, 4), query (2, "
-              "16, 3, 4)");
+              "16, 3, 4). Fix: pass tensors of one call");
     }
     SUBCASE("batch of output") {
         p.output = {p.o.data(), {3, 16, 3, 3}};
         CHECK(refusal(p) ==
               "local_capped: output has batch 3, query has batch 2: they must agree. Extents: output (3, 16, 3, 3), "
-              "query (2, 16, 3, 4)");
+              "query (2, 16, 3, 4). Fix: pass tensors of one call");
     }
     SUBCASE("kv_len") {
         p.value = {p.v.data(), {2, 8, 4, 3}};
         CHECK(refusal(p) ==
               "local_capped: value has kv_len 4, key has kv_len 5: they must agree. Extents: value (2, 8, 4, 3), key "
-              "(2, 8, 5, 4)");
+              "(2, 8, 5, 4). Fix: pass tensors of one call");
     }
     SUBCASE("q_len") {
         p.output = {p.o.data(), {2, 16, 4, 3}};
         CHECK(refusal(p) ==
               "local_capped: output has q_len 4, query has q_len 3: they must agree. Extents: output (2, 16, 4, 3), "
-              "query (2, 16, 3, 4)");
+              "query (2, 16, 3, 4). Fix: pass tensors of one call");
     }
     SUBCASE("q_len of log_sum_exp") {
         CHECK(refusal(p, {{p.lse.data(), {2, 16, 2}}}) ==
               "local_capped: log_sum_exp has q_len 2, query has q_len 3: they must agree. Extents: log_sum_exp (2, 16, "
-              "2), query (2, 16, 3, 4)");
+              "2), query (2, 16, 3, 4). Fix: pass tensors of one call");
     }
     SUBCASE("batch of log_sum_exp") {
         CHECK(refusal(p, {{p.lse.data(), {1, 16, 3}}}) ==
               "local_capped: log_sum_exp has batch 1, query has batch 2: they must agree. Extents: log_sum_exp (1, 16, "
-              "3), query (2, 16, 3, 4)");
+              "3), query (2, 16, 3, 4). Fix: pass tensors of one call");
     }
 }
 
@@ -186,7 +192,8 @@ TEST_CASE("strides") {
         p.query = {p.q.data(), {2, 16, 3, 4}, {far, 12, 4, 1}};
         CHECK(refusal(p) ==
               "local_capped: query spans more memory than an address can reach: extents (2, 16, 3, 4), strides "
-              "(2305843009213693952, 12, 4, 1)");
+              "(2305843009213693952, 12, 4, 1). Fix: pass strides in elements, not in bytes, of the tensor that there "
+              "is");
     }
     SUBCASE("the output repeats elements") {
         p.output = {p.o.data(), {2, 16, 3, 3}, {0, 9, 3, 1}};
@@ -194,7 +201,8 @@ TEST_CASE("strides") {
               "local_capped: output has elements that may share memory: a dimension of extent 2 has stride 0, inside "
               "the 1 "
               "elements that the smaller strides reach. It is written in parallel, so every element needs a place of "
-              "its own. Extents (2, 16, 3, 3), strides (0, 9, 3, 1)");
+              "its own. Extents (2, 16, 3, 3), strides (0, 9, 3, 1). Fix: pass strides that step over one another, or "
+              "a tensor of its own");
     }
     SUBCASE("the output overlaps itself") {
         p.output = {p.o.data(), {2, 16, 3, 3}, {144, 9, 2, 1}};
@@ -202,7 +210,8 @@ TEST_CASE("strides") {
               "local_capped: output has elements that may share memory: a dimension of extent 3 has stride 2, inside "
               "the 3 "
               "elements that the smaller strides reach. It is written in parallel, so every element needs a place of "
-              "its own. Extents (2, 16, 3, 3), strides (144, 9, 2, 1)");
+              "its own. Extents (2, 16, 3, 3), strides (144, 9, 2, 1). Fix: pass strides that step over one another, "
+              "or a tensor of its own");
     }
     SUBCASE("log_sum_exp repeats elements") {
         const std::string message = refusal(p, {{p.lse.data(), {2, 16, 3}, {48, 3, 0}}});
@@ -214,27 +223,34 @@ TEST_CASE("pointers and extents") {
     problem p = problem::local_capped(2, 3, 5);
     SUBCASE("null pointer") {
         p.value = {nullptr, {2, 8, 5, 3}};
-        CHECK(refusal(p) == "local_capped: value is a null pointer but has elements: (2, 8, 5, 3)");
+        CHECK(
+            refusal(p) ==
+            "local_capped: value is a null pointer but has elements: (2, 8, 5, 3). Fix: pass the address of the first");
     }
     SUBCASE("null pointer of an input") {
         p.inputs.sinks = {nullptr, {16}};
-        CHECK(refusal(p) == "local_capped: input 'sinks' is a null pointer but has elements: (16)");
+        CHECK(
+            refusal(p) ==
+            "local_capped: input 'sinks' is a null pointer but has elements: (16). Fix: pass the address of the first");
     }
     SUBCASE("unaligned") {
         const auto address = reinterpret_cast<std::uintptr_t>(p.q.data()) + 2;
         p.query = {reinterpret_cast<const float *>(address), {2, 16, 3, 4}};
         CHECK(refusal(p) ==
-              "local_capped: query starts at an address that is not a multiple of 4, the size of an f32 element");
+              "local_capped: query starts at an address that is not a multiple of 4, the size of an f32 element. Fix: "
+              "pass a copy at such an address");
     }
     SUBCASE("negative extent") {
         p.key = {p.k.data(), {2, 8, -5, 4}};
-        CHECK(refusal(p) == "local_capped: key has extent -5 in dimension 2, extents are not negative: (2, 8, -5, 4)");
+        CHECK(refusal(p) ==
+              "local_capped: key has extent -5 in dimension 2, extents are not negative: (2, 8, -5, 4). Fix: pass the "
+              "number of elements there");
     }
     SUBCASE("extent that Halide cannot count") {
         p.key = {p.k.data(), {2, 8, std::int64_t{1} << 31, 4}, {0, 0, 0, 1}};
         CHECK(refusal(p) ==
               "local_capped: key has extent 2147483648 in dimension 2, the largest possible is 2147483647: (2, 8, "
-              "2147483648, 4)");
+              "2147483648, 4). Fix: pass its parts in several calls");
     }
     SUBCASE("one group that Halide cannot count") {
         constexpr std::int64_t length = (std::int64_t{1} << 29) + 1;
@@ -320,7 +336,9 @@ TEST_CASE("what only the untyped call can get wrong") {
     }
     SUBCASE("rank") {
         call.query.rank = 3;
-        CHECK(refused() == "local_capped: query has rank 3, it must be a tensor (batch, heads, q_len, head_dim)");
+        CHECK(refused() ==
+              "local_capped: query has rank 3, it must be a tensor (batch, heads, q_len, head_dim). Fix: pass 4 "
+              "extents, 1 where there is one element only");
     }
     SUBCASE("type") {
         call.key.type = heed::data_type::i32;
@@ -338,7 +356,9 @@ TEST_CASE("what only the untyped call can get wrong") {
         auto wrong = list;
         wrong[0].rank = 2;
         call.inputs = wrong.data();
-        CHECK(refused() == "local_capped: input 'sinks' has rank 2, it must be a tensor of rank 1, f32");
+        CHECK(refused() ==
+              "local_capped: input 'sinks' has rank 2, it must be a tensor of rank 1, f32. Fix: pass 1 extents, 1 "
+              "where there is one element only");
     }
     SUBCASE("number of inputs") {
         call.input_count = 2;
@@ -354,7 +374,8 @@ TEST_CASE("what only the untyped call can get wrong") {
     SUBCASE("extents left out") {
         call.value.extents = nullptr;
         CHECK(refused() ==
-              "local_capped: value has no extents, it must be a tensor (batch, groups, kv_len, value_dim)");
+              "local_capped: value has no extents, it must be a tensor (batch, groups, kv_len, value_dim). Fix: pass "
+              "as many as it has dimensions");
     }
     SUBCASE("a pass that the library lacks") {
         call.pass = "weights";
