@@ -10,7 +10,8 @@
 #                                   per call
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
-#     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither
+#     [TARGETS <target>...]         of Halide; default: x86-64 with AVX-512, with AVX2 and FMA, and with neither. Or
+#                                   opencl: kernels for GPUs, of the pass forward; see heed/device.hpp
 #     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
 #
 # Makes a static library of the kernels. What links it may include <target>.hpp, which needs C++17: there, in NAMESPACE,
@@ -133,6 +134,7 @@ int main(int argc, char **argv) {
 
     set(objects)
     set(choices)
+    set(devices opencl)
     foreach(pass IN LISTS ARG_PASSES)
         set(parts)
         if(pass STREQUAL weights)
@@ -146,6 +148,10 @@ int main(int argc, char **argv) {
         foreach(part IN LISTS parts)
             foreach(dtype IN LISTS ARG_DTYPES)
                 foreach(halide_target IN LISTS ARG_TARGETS)
+                    # GPUs have one schedule, which serves few queries, too.
+                    if(halide_target IN_LIST devices AND NOT part STREQUAL forward/prefill)
+                        continue()
+                    endif()
                     list(APPEND choices "${part}/${dtype}/${halide_target}")
                 endforeach()
             endforeach()
@@ -254,8 +260,8 @@ endfunction()
 # The level of a Halide target, by the names of the kernel table. The features are those that the runtime asks the
 # processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
-    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux)
-    set(levels avx512 avx2 avx2 x86_64)
+    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux opencl)
+    set(levels avx512 avx2 avx2 x86_64 opencl)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)

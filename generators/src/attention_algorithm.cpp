@@ -127,10 +127,10 @@ std::vector<Halide::Argument> attention_algorithm::input_arguments() const {
 
 forward_attention::forward_attention(const variant_source &source, const storage_types &stored)
     : attention_algorithm(source, stored),
-      query(types.query, 5, "query"),
-      key(types.key, 4, "key"),
-      value(types.value, 4, "value"),
-      output(types.output, 5, "output") {
+      query(types.in_memory(types.query), 5, "query"),
+      key(types.in_memory(types.key), 4, "key"),
+      value(types.in_memory(types.value), 4, "value"),
+      output(types.in_memory(types.output), 5, "output") {
     if (types.key == Halide::Int(8)) key_scale = Halide::ImageParam(Halide::Float(32), 3, "key_scale");
     if (types.value == Halide::Int(8)) value_scale = Halide::ImageParam(Halide::Float(32), 3, "value_scale");
     if (types.in_pages) pages = Halide::ImageParam(Halide::Int(32), 1, "pages");
@@ -187,14 +187,14 @@ Expr forward_attention::scale_of_value(const row_place &place) const {
 
 Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
     const row_place place = place_of(kv_pos);
-    const Expr element = to_float(key(index, place.row, group, place.outer), types.has_f16c);
+    const Expr element = to_float(key(index, place.row, group, place.outer), types.key, types.has_f16c);
     const Expr scale = scale_of_key(place);
     return scale.defined() ? element * scale : element;
 }
 
 Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
     const row_place place = place_of(kv_pos);
-    const Expr element = to_float(value(index, place.row, group, place.outer), types.has_f16c);
+    const Expr element = to_float(value(index, place.row, group, place.outer), types.value, types.has_f16c);
     const Expr scale = scale_of_value(place);
     return scale.defined() ? element * scale : element;
 }

@@ -23,6 +23,8 @@ struct kernel_plan {
     std::string name;    ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     std::string symbol;  ///< heed_<library>_<name>
     std::string isa, pass, schedule;
+    std::string device = "cpu";  ///< as heed::device_kind names it
+    bool is_for_gpus() const { return device != "cpu"; }
     storage_types types;
     Halide::Target target;
 };

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#include <heed/device.hpp>
 #include <heed/untyped_call.hpp>
 
 #include "text.hpp"
@@ -117,6 +118,9 @@ bool isa_available(const char *name) noexcept {
     static const bool avx512 = has_avx512();
     if (name == nullptr) {
         return false;
+    }
+    if (is(name, "opencl")) {
+        return device_of(device_kind::opencl).available;
     }
     return (is(name, "avx512") && avx512) || (is(name, "avx2") && avx2) || (is(name, "x86_64") && is_x86_64);
 }

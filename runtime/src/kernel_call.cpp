@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "device_memory.hpp"
 #include "kernel_arguments.hpp"
 
 namespace heed::detail {
@@ -13,13 +14,20 @@ namespace {
 /// What one run of the kernel covers.
 enum class part { everything, one_batch, one_group };
 
+constexpr int axes_left_out(part part) noexcept {
+    return part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
+}
+
+/// Kernels of devices count bytes in 32 bits, and keep floats that are up to twice as many as the results.
+constexpr std::int64_t device_limit = halide_limit / 8;
+
 /// query, key, value, output or log_sum_exp as the kernel sees it. The last two axes are group and batch; those before
 /// them make up what belongs to one group.
 class operand {
   public:
-    operand(const char *name, data_type type, bool written)
-        : name_(name), written_(written), element_bytes_(bytes_of(type)) {
-        describe(buffer_, type, dimensions_, 0);
+    operand(const char *name, data_type type, bool written, bool for_device)
+        : name_(name), written_(written), for_device_(for_device), element_bytes_(bytes_of(type)) {
+        describe(buffer_, type, dimensions_, 0, for_device);
     }
 
     /// head_dim or value_dim: kernels insist on its stride, also where there is one element only.
@@ -31,19 +39,23 @@ class operand {
 
     void set_data(char *data) noexcept { data_ = data; }
     bool has_data() const noexcept { return data_ != nullptr; }
+    bool is_written() const noexcept { return written_; }
     const char *name() const noexcept { return name_; }
     halide_buffer_t *buffer() noexcept { return &buffer_; }
 
     bool fits(part part) const noexcept {
-        return fits_halide(axes_, buffer_.dimensions - (part == part::everything  ? 0
-                                                        : part == part::one_batch ? 1
-                                                                                  : 2));
+        if (for_device_) {
+            return elements(part) <= device_limit;
+        }
+        return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
     }
 
+    /// Whether a part may be copied to a device and back as it lies in memory.
+    bool lies_compact(part part) const { return is_compact(axes_, buffer_.dimensions - axes_left_out(part)); }
+
     std::int64_t elements(part part) const noexcept {
-        const int left_out = part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
         std::int64_t count = 1;
-        for (int i = 0; i < buffer_.dimensions - left_out; ++i) {
+        for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
             count *= axes_[i].extent;
         }
         return count;
@@ -53,23 +65,23 @@ class operand {
     void use_scratch(part part) {
         data_ = reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(elements(part))));
         make_dense(axes_, buffer_.dimensions);
-        const int shared = part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
-        for (int i = 0; i < shared; ++i) {
+        for (int i = 0; i < axes_left_out(part); ++i) {
             axes_[buffer_.dimensions - 1 - i].stride = 0;
         }
     }
 
-    /// Makes each part pass through dense memory, for strides within a group that Halide cannot count.
-    void use_copies() {
-        std::copy(axes_, axes_ + group_rank(), dense_axes_);
-        copy_ = reinterpret_cast<char *>(
-            scratch_.allocate(static_cast<std::size_t>(make_dense(dense_axes_, group_rank()))));
+    /// Makes each part pass through dense memory, for strides within it that Halide cannot count or a device copy.
+    void use_copies(part part) {
+        copy_rank_ = buffer_.dimensions - axes_left_out(part);
+        std::copy(axes_, axes_ + copy_rank_, dense_axes_);
+        copy_ =
+            reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(make_dense(dense_axes_, copy_rank_))));
     }
 
     /// Points the buffer at what belongs to the part that starts at `batch` and `group`.
     void begin(part part, std::int64_t batch, std::int64_t group) {
         for (int i = 0; i < buffer_.dimensions; ++i) {
-            dimensions_[i] = halide_dimension(copy_ != nullptr && i < group_rank() ? dense_axes_[i] : axes_[i]);
+            dimensions_[i] = halide_dimension(i < copy_rank_ ? dense_axes_[i] : axes_[i]);
         }
         const int batch_axis = group_rank() + 1, group_axis = group_rank();
         place_ = data_;
@@ -82,14 +94,14 @@ class operand {
             place_ += group * axes_[group_axis].stride * element_bytes_;
         }
         if (copy_ != nullptr && !written_) {
-            copy_elements(copy_, dense_axes_, place_, axes_, group_rank(), element_bytes_);
+            copy_elements(copy_, dense_axes_, place_, axes_, copy_rank_, element_bytes_);
         }
         buffer_.host = reinterpret_cast<std::uint8_t *>(copy_ != nullptr ? copy_ : place_);
     }
 
     void end() {
         if (copy_ != nullptr && written_) {
-            copy_elements(place_, axes_, copy_, dense_axes_, group_rank(), element_bytes_);
+            copy_elements(place_, axes_, copy_, dense_axes_, copy_rank_, element_bytes_);
         }
     }
 
@@ -97,7 +109,7 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_;
+    bool written_, for_device_;
     int element_bytes_;
     char *data_ = nullptr;
     axis axes_[5];
@@ -105,6 +117,7 @@ class operand {
     halide_dimension_t dimensions_[5];
     char *place_ = nullptr;
     char *copy_ = nullptr;
+    int copy_rank_ = 0;
     axis dense_axes_[5];
     scratch_block scratch_;
 };
@@ -148,8 +161,11 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         zeros = reinterpret_cast<char *>(floats);
     }
     const tensor_types &types = kernel.types;
-    operand query("query", types.query, false), key("key", types.key, false), value("value", types.value, false);
-    operand output("output", types.output, true), log_sum_exp("log_sum_exp", data_type::f32, true);
+    const bool for_device = kernel.device != device_kind::cpu;
+    operand query("query", types.query, false, for_device), key("key", types.key, false, for_device),
+        value("value", types.value, false, for_device);
+    operand output("output", types.output, true, for_device),
+        log_sum_exp("log_sum_exp", data_type::f32, true, for_device);
     split_heads(query, call.query, variant.groups);
     keep_groups(key, call.key, zeros);
     const bool has_value = call.value.rank > 0;
@@ -180,18 +196,21 @@ void call_kernel(const variant_description &variant, const kernel_description &k
                                                  : part::one_group;
     for (operand *operand : operands) {
         if (part == part::one_group && !operand->fits(part)) {
-            if (operand->elements(part) > halide_limit) {
+            const std::int64_t limit = for_device ? device_limit : halide_limit;
+            if (operand->elements(part) > limit) {
                 throw invalid_argument_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
-                                                  " elements for each batch and group, kernels count at most ",
-                                                  halide_limit));
+                                                  " elements for each batch and group, kernels count at most ", limit));
             }
-            operand->use_copies();
+            operand->use_copies(part);
         } else if (!operand->has_data()) {
             operand->use_scratch(part);
+        } else if (for_device && !operand->lies_compact(part)) {
+            operand->use_copies(part);
         }
     }
 
-    input_list list(variant, inputs, no_keys);
+    input_list list(variant, inputs, no_keys, for_device);
+    device_memory lent(context);
     void *user_context = &context;
     std::int32_t q_len = static_cast<std::int32_t>(call.sizes.q_len);
     std::int32_t kv_len = static_cast<std::int32_t>(call.sizes.kv_len);
@@ -202,6 +221,9 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     arguments.reserve(static_cast<std::size_t>(variant.input_count + kernel.table_count) + 8);
     for (int i = 0; i < variant.input_count; ++i) {
         arguments.push_back(list.argument(i, inputs[i]));
+        if (for_device && inputs[i].rank > 0) {
+            lent.lend(*static_cast<halide_buffer_t *>(arguments.back()));
+        }
     }
     table_list tables(variant, kernel, call.sizes);
     if (kernel.table_count > 0) {
@@ -224,8 +246,19 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         for (std::int64_t group = 0; group < groups; ++group) {
             for (operand *operand : operands) {
                 operand->begin(part, batch, group);
+                if (for_device) {
+                    lent.lend(*operand->buffer(), operand->is_written());
+                }
             }
-            const int result = kernel.run(arguments.data());
+            int result = kernel.run(arguments.data());
+            for (operand *operand : operands) {
+                if (for_device && result == 0 && operand->is_written()) {
+                    result = lent.fetch(*operand->buffer());
+                }
+                if (for_device) {
+                    lent.free(*operand->buffer());
+                }
+            }
             if (result != 0 || !context.error_text.empty()) {
                 report(variant, kernel, context, result);
             }

@@ -9,7 +9,8 @@ namespace heed {
 /// The levels, the best first: "avx512" (F, BW, CD, DQ, VL), "avx2" (AVX2, FMA, F16C), "x86_64" (SSE2).
 inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64"};
 
-/// Whether this CPU and its operating system can run the level; false for names that are not in the list.
+/// Whether this CPU and its operating system can run the level, or, for "opencl", whether there is such a device (see
+/// device.hpp); false for other names.
 bool isa_available(const char *name) noexcept;
 
 }  // namespace heed
