@@ -11,8 +11,10 @@
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
 #     [TARGETS <target>...]         of Halide; default: x86-64 with AVX-512, with AVX2 and FMA, and with neither. Or
-#                                   opencl: kernels for GPUs, of the pass forward; see heed/device.hpp
-#     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
+#                                   kernels for GPUs, of the pass forward, see heed/device.hpp: opencl, vulkan, and cuda
+#                                   for compute capability 8.0, cuda_capability_75 and cuda_capability_86 for others
+#     [EMIT stmt assembly device])  also keep Halide's lowered loops, the assembly, and what a GPU's driver compiles (PTX,
+#                                   OpenCL C, SPIR-V), in <build>/<target>.kernels
 #
 # Makes a static library of the kernels. What links it may include <target>.hpp, which needs C++17: there, in NAMESPACE,
 # every variant is an object to call.
@@ -69,7 +71,7 @@ function(heed_add_kernels target)
             message(FATAL_ERROR "${context}: ${list} names a value twice: ${ARG_${list}}.")
         endif()
     endforeach()
-    _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly)
+    _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly device)
     if(NOT DEFINED ARG_TARGETS)
         set(ARG_TARGETS x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux)
     endif()
@@ -134,7 +136,7 @@ int main(int argc, char **argv) {
 
     set(objects)
     set(choices)
-    set(devices opencl)
+    set(devices opencl vulkan cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
     foreach(pass IN LISTS ARG_PASSES)
         set(parts)
         if(pass STREQUAL weights)
@@ -174,6 +176,10 @@ int main(int argc, char **argv) {
             set(emit)
             if("stmt" IN_LIST ARG_EMIT)
                 set(emit --stmt)
+            endif()
+            if("device" IN_LIST ARG_EMIT AND halide_target IN_LIST devices)
+                list(APPEND byproducts "${base}.device")
+                list(APPEND emit --device-code)
             endif()
             set(tidy)
             if(NOT "assembly" IN_LIST ARG_EMIT)
@@ -260,8 +266,9 @@ endfunction()
 # The level of a Halide target, by the names of the kernel table. The features are those that the runtime asks the
 # processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
-    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux opencl)
-    set(levels avx512 avx2 avx2 x86_64 opencl)
+    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux
+                opencl vulkan cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
+    set(levels avx512 avx2 avx2 x86_64 opencl vulkan cuda_80 cuda_75 cuda_80 cuda_86)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)

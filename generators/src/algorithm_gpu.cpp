@@ -92,10 +92,23 @@ Expr gpu_attention::value_element(const Expr &index, const Expr &key_position) c
 }
 
 void gpu_attention::compute_scores() {
-    head_dims = RDom(0, variant.head_dim, "head_dims");
+    const auto product_at = [&](const Expr &element) {
+        return at(query_tile, {row, element}) * key_tile(element, key_in_tile, key_block, group, batch);
+    };
+    const int parts = product_parts(variant), dims_of_part = (variant.head_dim + parts - 1) / parts;
+    head_dims = RDom(0, dims_of_part, "head_dims");
     at_step(product, {key_in_tile, row}) = 0.0f;
-    at_step(product, {key_in_tile, row}) +=
-        at(query_tile, {row, head_dims}) * key_tile(head_dims, key_in_tile, key_block, group, batch);
+    if (parts == 1) {
+        at_step(product, {key_in_tile, row}) += product_at(head_dims);
+    } else {
+        const Expr element = head_part * dims_of_part + head_dims;
+        if (variant.head_dim % parts != 0) head_dims.where(element < variant.head_dim);
+        partial_product = Func("partial_product");
+        at_step(partial_product, {key_in_tile, row, head_part}) = 0.0f;
+        at_step(partial_product, {key_in_tile, row, head_part}) += product_at(element);
+        head_parts = RDom(0, parts, "head_parts");
+        at_step(product, {key_in_tile, row}) += at_step(partial_product, {key_in_tile, row, head_parts});
+    }
     const Expr modified = variant.score_mod(
         values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
     at_step(score, {key_in_tile, row}) =

@@ -39,10 +39,11 @@ class gpu_attention : public forward_attention {
     int slots_of_slice() const { return 2 + columns_of_slice(); }
 
     // Within a tile, then which tile.
-    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, column{"column"}, slice{"slice"}, slot{"slot"};
+    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, column{"column"}, slice{"slice"}, slot{"slot"},
+        head_part{"head_part"};
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, kv_pos{"kv_pos"};
 
-    Halide::RDom head_dims, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps, rows_of_values;
+    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps, rows_of_values;
 
     // For all of a call, before the main kernel.
     Halide::Func query_tile{"query_tile"};        ///< (row, dim): scaled
@@ -56,6 +57,7 @@ class gpu_attention : public forward_attention {
     Halide::Func key_tile{"a_key_tile"};      ///< (dim, key)
     Halide::Func value_tile{"c_value_tile"};  ///< (column, key): 0 for what is not finite
     Halide::Func product{"product"};          ///< (key, row): scale * <query, key>
+    Halide::Func partial_product;             ///< the same of one part of a row; undefined if it is not in parts
     Halide::Func score{"b_score"};            ///< (key, row): after score_mod and mask
     Halide::Func maximum_of_row{"maximum_of_row"}, block_max{"b_u_block_max"};  ///< (row)
     Halide::Func weight{"b_weight"};                                            ///< (key, row)

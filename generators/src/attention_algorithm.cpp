@@ -3,6 +3,8 @@
 
 #include <heed/halide_arithmetic.hpp>
 
+#include <cmath>
+
 #include "arithmetic.hpp"
 
 namespace heed::generators {
@@ -18,6 +20,15 @@ const int hidden_pair = 0x7fd5a5a5;
 Halide::Internal::Interval keys_where(const std::function<Expr(const Expr &)> &may_attend) {
     const Expr key = Halide::Internal::Variable::make(Halide::Int(32), "this_key");
     return Halide::Internal::solve_for_outer_interval(may_attend(key), "this_key");
+}
+
+int product_parts(const variant_source &variant) {
+    const int longest = variant.scale * std::sqrt(variant.head_dim) > 1.5 ? 32 : 128;
+    const int fewest = (variant.head_dim + longest - 1) / longest;
+    for (int parts = fewest; parts <= 2 * fewest; ++parts) {
+        if (variant.head_dim % parts == 0) return parts;
+    }
+    return fewest;
 }
 
 attention_algorithm::attention_algorithm(const variant_source &source, const storage_types &stored)

@@ -241,6 +241,7 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     kernel_plan plan;
     if (const gpu_target *gpu = find_gpu_target(choice.target)) {
         plan.device = gpu->device;
+        plan.device_version = gpu->version;
         plan.isa = gpu->isa;
         plan.target = Target(gpu->halide_target);
     } else {
@@ -254,18 +255,26 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.schedule = choice.schedule;
     plan.types = parse_types(choice.dtype);
     plan.types.as_bits = plan.is_for_gpus();
-    plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake);
+    plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
+                         plan.device == "cuda";
+    const auto is_half = [](const Halide::Type &type) { return type.bits() == 16; };
+    if (plan.device == "vulkan" && (is_half(plan.types.query) || is_half(plan.types.key) ||
+                                    is_half(plan.types.value) || is_half(plan.types.output))) {
+        plan.target.set_feature(Target::VulkanInt16);
+    }
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
     return plan;
 }
 
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops) {
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops,
+                 bool with_device_code) {
     const kernel_pipelines pipelines = schedule_of(plan).make(variant, plan);
 
     std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::assembly, base + ".s"}};
     if (with_loops) files[Halide::OutputFileType::stmt] = base + ".stmt";
+    if (with_device_code && plan.is_for_gpus()) files[Halide::OutputFileType::device_code] = base + ".device";
     // One Halide runtime serves all kernels of a program; it comes with heed::runtime.
     Target target = plan.target.with_feature(Target::NoRuntime)
                         .with_feature(Target::UserContext)
@@ -345,7 +354,7 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                   << quoted(plan.isa) << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
                   << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
                   << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
-                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << "},\n";
+                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version << "},\n";
         }
         lists << "};\n";
         entries << "    heed::describe<" << library.variants_namespace << "::" << variant.name << ">("

@@ -20,7 +20,17 @@ using Halide::Var;
 namespace {
 
 const std::vector<gpu_target> &gpu_targets() {
-    static const std::vector<gpu_target> targets{{"opencl", "opencl", "opencl", "x86-64-linux-opencl"}};
+    const auto cuda = [](const char *name, const std::string &version) {
+        return gpu_target{name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version,
+                          std::stoi(version)};
+    };
+    static const std::vector<gpu_target> targets{
+        cuda("cuda_capability_86", "86"),
+        cuda("cuda", "80"),
+        cuda("cuda_capability_80", "80"),
+        cuda("cuda_capability_75", "75"),
+        {"vulkan", "vulkan", "vulkan", "x86-64-linux-vulkan", 0},
+        {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
     return targets;
 }
 
@@ -76,13 +86,22 @@ gpu_tiles gpu_tiles_for(const variant_source &variant, const std::string &isa) {
                                                        "smaller");
 }
 
-std::function<Expr(const Expr &)> gpu_exponential(const std::string &) { return exp_of_nonpositive; }
+// One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
+// and results below 2^-126 are 0.
+std::function<Expr(const Expr &)> gpu_exponential(const std::string &isa) {
+    if (isa.rfind("cuda", 0) != 0) return exp_of_nonpositive;
+    return [](const Expr &x) {
+        using Halide::Internal::Call;
+        return Call::make(Halide::Float(32), "llvm.nvvm.ex2.approx.ftz.f", {x * 1.44269504088896340736f},
+                          Call::PureExtern);
+    };
+}
 
 void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     const auto shared = MemoryType::GPUShared;
     const int row_threads = tiles.row_threads, slices = a.tile.slices;
     const int rows_each = a.tile.rows / row_threads, keys_each = a.tile.keys / slices;
-    const int columns_each = a.columns_of_slice(), head_dim = a.variant.head_dim;
+    const int columns_each = a.columns_of_slice();
     Var block("block"), thread("thread"), row_thread("row_thread"), row_of_thread("row_of_thread"),
         other_thread("other_thread"), key_of_thread("key_of_thread"), outer("outer");
     const auto lanes_of = [](int count) { return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1; };
@@ -182,16 +201,24 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
             .unroll(key_of_thread)
             .gpu_threads(row_thread, other_thread);
     }
-    a.product.compute_at(a.score, row_thread)
-        .reorder_storage(a.row, a.key_in_tile)
-        .reorder(a.row, a.key_in_tile)
-        .vectorize(a.row, rows_each)
-        .unroll(a.key_in_tile);
-    a.product.update()
-        .reorder(a.row, a.key_in_tile, a.head_dims)
-        .vectorize(a.row, rows_each)
-        .unroll(a.key_in_tile);
-    if (head_dim % 4 == 0) a.product.update().unroll(a.head_dims, 4);
+    const auto in_registers = [&](Func f) {
+        f.reorder_storage(a.row, a.key_in_tile)
+            .reorder(a.row, a.key_in_tile)
+            .vectorize(a.row, rows_each)
+            .unroll(a.key_in_tile);
+        f.update().vectorize(a.row, rows_each).unroll(a.key_in_tile);
+    };
+    a.product.compute_at(a.score, row_thread);
+    Func summed = a.product;
+    if (a.partial_product.defined()) {
+        a.product.update().reorder(a.row, a.key_in_tile, a.head_parts);
+        in_registers(a.product);
+        summed = a.partial_product.compute_at(a.product, a.head_parts);
+    }
+    summed.update().reorder(a.row, a.key_in_tile, a.head_dims);
+    in_registers(summed);
+    const int dims = a.head_dims.x.extent().as<Halide::Internal::IntImm>()->value;
+    if (dims % 4 == 0) summed.update().unroll(a.head_dims, 4);
 
     // All threads copy, in words of 128 bits where rows have so many.
     const auto copied_by_all = [&](Func f, const Var &element, int row_size) {
@@ -208,7 +235,7 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
             .vectorize(lane)
             .gpu_threads(row_thread, other_thread);
     };
-    copied_by_all(a.key_tile, a.dim, head_dim);
+    copied_by_all(a.key_tile, a.dim, a.variant.head_dim);
     copied_by_all(a.value_tile, a.column, slices * columns_each);
 }
 

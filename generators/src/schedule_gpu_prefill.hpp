@@ -24,6 +24,7 @@ struct gpu_target {
     std::string isa;     ///< as the kernel table has it
     std::string device;  ///< as heed::device_kind has it
     std::string halide_target;
+    int version;  ///< that the device must have, as heed::device counts them
 };
 
 /// Null if there is none of this name.

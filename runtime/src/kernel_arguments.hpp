@@ -244,6 +244,14 @@ class table_list {
                                        static_cast<std::int64_t>(context.refused_bytes),
                                        " bytes of scratch space in kernel ", kernel.name));
     }
+    const auto says = [&](const char *words) { return context.error_text.find(words) != std::string::npos; };
+    if (kernel.device != device_kind::cpu &&
+        (says("OUT_OF_MEMORY") || says("ALLOCATION_FAILURE") || says("OUT_OF_HOST_MEMORY") ||
+         says("OUT_OF_RESOURCES") || says("INVALID_BUFFER_SIZE"))) {
+        throw out_of_memory_error(text(variant.name, ": the device of kernel ", kernel.name,
+                                       " has too little memory: ", context.error_text,
+                                       ". Fix: call the kernel for fewer batches at a time"));
+    }
     throw kernel_error(text(variant.name, ": kernel ", kernel.name, " failed: ",
                             context.error_text.empty() ? text("it returned ", result) : context.error_text));
 }

@@ -21,6 +21,7 @@ struct device {
     bool available;
     std::string name;               ///< as its driver calls it; empty if there is none
     std::int64_t memory_bytes = 0;  ///< 0 if there is none, or if the driver does not tell
+    int version = 0;                ///< ten times that of CUDA's compute capability, Vulkan or OpenCL: 80 is 8.0
     std::string reason;             ///< why there is none; empty if there is one
 };
 
@@ -29,5 +30,8 @@ const std::vector<device> &devices();
 
 /// That of a kind other than the CPU, which must be one that there is.
 const device &device_of(device_kind kind);
+
+/// Why the device of its kind cannot run the kernel, which is not for CPUs; empty if it can.
+std::string why_unusable(const kernel_description &kernel);
 
 }  // namespace heed

@@ -9,8 +9,12 @@ namespace heed {
 /// The levels, the best first: "avx512" (F, BW, CD, DQ, VL), "avx2" (AVX2, FMA, F16C), "x86_64" (SSE2).
 inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64"};
 
-/// Whether this CPU and its operating system can run the level, or, for "opencl", whether there is such a device (see
-/// device.hpp); false for other names.
+/// What kernels of devices bear in the place of a level, the best first: CUDA's with the compute capability that they
+/// need. A call runs them only where it is told to: see device.hpp.
+inline constexpr const char *device_isa_names[] = {"cuda_86", "cuda_80", "cuda_75", "vulkan", "opencl"};
+
+/// Whether this CPU and its operating system can run the level, false for all other names, those of devices
+/// included.
 bool isa_available(const char *name) noexcept;
 
 }  // namespace heed
