@@ -173,7 +173,8 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
         .reorder(a.row, a.column, a.keys_to_weigh)
         .vectorize(a.row, rows_each)
         .unroll(a.column);
-    a.weighted_values.update(1).reorder(a.row, a.column, a.exposed_keys);
+    // Unrolled, or the sums would not be in registers.
+    a.weighted_values.update(1).reorder(a.row, a.column, a.exposed_keys).unroll(a.row).unroll(a.column);
 
     // Stored for all steps: otherwise these small ones would take the places of large ones that are no longer needed.
     for (Func f : {a.block_max, a.block_sum}) {
