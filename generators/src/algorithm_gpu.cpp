@@ -3,6 +3,8 @@
 
 #include <heed/halide_arithmetic.hpp>
 
+#include <utility>
+
 #include "arithmetic.hpp"
 
 namespace heed::generators {
@@ -23,6 +25,8 @@ Expr hidden(const Expr &condition) {
 
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<uint32_t>(x) & Expr(uint32_t(0x7fffffff)); }
 
+constexpr int elements_together = 4;
+
 const uint32_t infinity_bits = 0x7f800000;  // NaN has more
 
 }  // namespace
@@ -38,6 +42,16 @@ gpu_attention::gpu_attention(const variant_source &source, const gpu_tile_shape 
     carry_state();
     write_results();
     pin_layouts();
+    // The runtime copies to the device what does not lie so: threads then load four elements at once.
+    for (const auto &[tensor, row_size] : {std::pair(key, variant.head_dim), std::pair(value, variant.value_dim)}) {
+        if (row_size % elements_together != 0) continue;
+        Halide::ImageParam pinned = tensor;
+        pinned.set_host_alignment(elements_together * pinned.type().bytes());
+        pinned.dim(1).set_min(0);
+        for (int outer = 1; outer < 4; ++outer) {
+            pinned.dim(outer).set_stride(pinned.dim(outer).stride() / elements_together * elements_together);
+        }
+    }
 }
 
 void gpu_attention::read_queries() {

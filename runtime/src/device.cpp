@@ -2,6 +2,7 @@
 
 #include <heed/device.hpp>
 
+#include <HalideRuntimeVulkan.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -19,7 +20,6 @@ int halide_cuda_compute_capability(void *user_context, int *major, int *minor);
 int halide_cuda_acquire_context(void *user_context, void **context, bool create);
 int halide_cuda_release_context(void *user_context);
 void *halide_cuda_get_symbol(void *user_context, const char *name);
-int halide_vulkan_compute_capability(void *user_context, int *major, int *minor);
 }
 
 namespace heed {
@@ -80,6 +80,19 @@ void describe_cuda(device &found, void *user_context) {
     halide_cuda_release_context(user_context);
 }
 
+// Halide's own question for the version leaves functions of an instance behind that is gone. Memory takes a device.
+int find_vulkan(void *user_context, int *major, int *minor) {
+    *major = 1;
+    *minor = 0;
+    halide_dimension_t dimension = {0, 64, 1};
+    halide_buffer_t buffer = {};
+    buffer.type = {halide_type_float, 32};
+    buffer.dimensions = 1;
+    buffer.dim = &dimension;
+    const int result = halide_device_malloc(user_context, &buffer, halide_vulkan_device_interface());
+    return result != 0 ? result : halide_device_free(user_context, &buffer);
+}
+
 /// How one kind is looked for.
 struct search {
     device_kind kind;
@@ -90,7 +103,7 @@ struct search {
 
 constexpr search searches[] = {
     {device_kind::cuda, halide_cuda_compute_capability, describe_cuda, "libcuda.so.1"},
-    {device_kind::vulkan, halide_vulkan_compute_capability, nullptr, "libvulkan.so.1"},
+    {device_kind::vulkan, find_vulkan, nullptr, "libvulkan.so.1"},
     {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"}};
 
 device found_by(const search &how) {

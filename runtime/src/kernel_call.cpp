@@ -50,8 +50,18 @@ class operand {
         return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
     }
 
-    /// Whether a part may be copied to a device and back as it lies in memory.
-    bool lies_compact(part part) const { return is_compact(axes_, buffer_.dimensions - axes_left_out(part)); }
+    /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
+    /// multiple of four elements in fours, which begin at multiples of four.
+    bool lies_compact(part part) const {
+        const int rank = buffer_.dimensions - axes_left_out(part);
+        return is_compact(axes_, rank) && (axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(rank));
+    }
+
+    bool begins_at_multiples_of_four(int rank) const noexcept {
+        const bool in_fours = reinterpret_cast<std::uintptr_t>(data_) % static_cast<unsigned>(4 * element_bytes_) == 0;
+        return in_fours && std::all_of(axes_ + rank, axes_ + buffer_.dimensions,
+                                       [](const axis &outer) { return outer.stride % 4 == 0; });
+    }
 
     std::int64_t elements(part part) const noexcept {
         std::int64_t count = 1;
