@@ -150,8 +150,8 @@ int main(int argc, char **argv) {
         foreach(part IN LISTS parts)
             foreach(dtype IN LISTS ARG_DTYPES)
                 foreach(halide_target IN LISTS ARG_TARGETS)
-                    # GPUs have one schedule, which serves few queries, too.
-                    if(halide_target IN_LIST devices AND NOT part STREQUAL forward/prefill)
+                    # GPUs have schedules of this pass alone.
+                    if(halide_target IN_LIST devices AND NOT part MATCHES "^forward/")
                         continue()
                     endif()
                     list(APPEND choices "${part}/${dtype}/${halide_target}")

@@ -19,9 +19,7 @@ Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
 
 /// The same condition, which Halide's bounds inference learns nothing from: it would make the size of shared memory
 /// depend on data, with checks inside of the kernel.
-Expr hidden(const Expr &condition) {
-    return Halide::reinterpret<int>(Halide::select(condition, 0.0f, 1.0f)) == 0;
-}
+Expr hidden(const Expr &condition) { return Halide::reinterpret<int>(Halide::select(condition, 0.0f, 1.0f)) == 0; }
 
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<uint32_t>(x) & Expr(uint32_t(0x7fffffff)); }
 
@@ -40,6 +38,7 @@ gpu_attention::gpu_attention(const variant_source &source, const gpu_tile_shape 
     compute_weights();
     weigh_values();
     carry_state();
+    if (tile.steps_of_part > 0) merge_parts();
     write_results();
     pin_layouts();
     // The runtime copies to the device what does not lie so: threads then load four elements at once.
@@ -66,7 +65,7 @@ void gpu_attention::read_queries() {
             variant.head_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
             {{table_row, batch}, query_start() + table_row, {position, batch}}, of_queries) *
         static_cast<float>(variant.scale);
-    at(query_tile, {row, dim}) = changed_queries(dim, head_in_group, query_row, group, batch);
+    at(query_tile, {row, dim}) = changed_queries(dim, head_of(row), query_row, group, batch);
 }
 
 void gpu_attention::read_keys_and_values() {
@@ -123,10 +122,9 @@ void gpu_attention::compute_scores() {
         head_parts = RDom(0, parts, "head_parts");
         at_step(product, {key_in_tile, row}) += at_step(partial_product, {key_in_tile, row, head_parts});
     }
-    const Expr modified = variant.score_mod(
-        values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
-    at_step(score, {key_in_tile, row}) =
-        Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
+    const Expr modified =
+        variant.score_mod(values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
+    at_step(score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
 }
 
 // Softmax of one step, relative to its own maximum; or weights that need no maximum.
@@ -173,57 +171,97 @@ void gpu_attention::weigh_values() {
 
     exposed_keys = RDom(0, tile.keys, "exposed_keys");
     exposed_keys.where(value_bits(key_block, group, batch) >= Expr(infinity_bits));
-    const Expr element =
-        value_element(Halide::clamp(column, 0, variant.value_dim - 1), key_index(exposed_keys));
+    const Expr element = value_element(Halide::clamp(column, 0, variant.value_dim - 1), key_index(exposed_keys));
     const Expr counts = magnitude_bits(element) >= Expr(infinity_bits) && visible(row, exposed_keys);
-    at_step(weighted_values, {column, row}) +=
-        Halide::select(hidden(counts), weight_at(exposed_keys) * element, 0.0f);
+    at_step(weighted_values, {column, row}) += Halide::select(hidden(counts), weight_at(exposed_keys) * element, 0.0f);
 }
 
 void gpu_attention::carry_state() {
-    steps = RDom(0, Halide::max(ceiling(kv_len, tile.keys), 1), "steps");
-    steps.where(hidden(may_attend(steps) && kv_len > 0));
+    const bool in_parts = tile.steps_of_part > 0;
+    steps = RDom(0, in_parts ? Expr(tile.steps_of_part) : blocks(), "steps");
+    const Expr block = in_parts ? Expr(part * tile.steps_of_part + steps) : Expr(steps);
+    const Expr there_is_one = in_parts ? block < blocks() : Halide::Internal::const_true();
+    steps.where(hidden(may_attend(block) && there_is_one && kv_len > 0));
     const int columns = columns_of_slice();
     std::vector<Expr> first(static_cast<std::size_t>(slots_of_slice()), Expr(0.0f));
     first[0] = minus_infinity();
-    at(state, {slice, row}) = Halide::Tuple(first);
+    at(state, of_part({slice, row})) = Halide::Tuple(first);
 
-    const Halide::FuncRef old = at(state, {slice, row});
-    const Expr step_max = at_step(block_max, {row}, steps);
+    const Halide::FuncRef old = at(state, of_part({slice, row}));
+    const Expr step_max = at_step(block_max, {row}, block);
     const Expr new_max = Halide::max(old[0], step_max), reference = finite_reference(new_max);
     const Expr of_old = exponential_(old[0] - reference), of_new = exponential_(step_max - reference);
-    std::vector<Expr> next{new_max, old[1] * of_old + at_step(block_sum, {row}, steps) * of_new};
+    std::vector<Expr> next{new_max, old[1] * of_old + at_step(block_sum, {row}, block) * of_new};
     for (int i = 0; i < columns; ++i) {
-        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {slice * columns + i, row}, steps) * of_new);
+        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {slice * columns + i, row}, block) * of_new);
     }
-    at(state, {slice, row}) = Halide::Tuple(next);
+    at(state, of_part({slice, row})) = Halide::Tuple(next);
 
     std::vector<Expr> slots;
-    for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at(state, {slice, row})[i]);
-    at(accumulated, {row, slot, slice}) = Halide::mux(slot, slots);
+    for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at(state, of_part({slice, row}))[i]);
+    at(accumulated, of_part({row, slot, slice})) = Halide::mux(slot, slots);
+}
+
+// A part without a key that is seen has the maximum -inf, and the weight 0.
+void gpu_attention::merge_parts() {
+    const auto of_result = [&](const Func &f, std::vector<Expr> indices) {
+        indices.insert(indices.end(), {head_in_group, position, group, batch});
+        return f(indices);
+    };
+    const auto all_parts = [&](const char *name) {
+        return RDom(0, (blocks() + (tile.steps_of_part - 1)) / tile.steps_of_part, name);
+    };
+    row_max = Func("row_max");
+    parts_to_compare = all_parts("parts_to_compare");
+    of_result(row_max, {}) = minus_infinity();
+    of_result(row_max, {}) = Halide::max(of_result(row_max, {}), accumulated_by(0, 0, parts_to_compare));
+    part_weight = Func("part_weight");
+    of_result(part_weight, {part}) =
+        exponential_(accumulated_by(0, 0, part) - finite_reference(of_result(row_max, {})));
+    row_sum = Func("row_sum");
+    parts_to_add = all_parts("parts_to_add");
+    of_result(row_sum, {}) = 0.0f;
+    of_result(row_sum, {}) += accumulated_by(1, 0, parts_to_add) * of_result(part_weight, {parts_to_add});
+    merged = Func("merged");
+    parts_to_merge = all_parts("parts_to_merge");
+    of_result(merged, {dim}) = 0.0f;
+    of_result(merged, {dim}) += accumulated_column(dim, parts_to_merge) * of_result(part_weight, {parts_to_merge});
+}
+
+Expr gpu_attention::accumulated_by(const Expr &which_slot, const Expr &which_slice, const Expr &which_part) const {
+    const int heads = tile.heads_per_tile, positions = positions_of_tile();
+    const Expr row_of_tile = position % positions * heads + head_in_group % heads;
+    std::vector<Expr> place = of_part({row_of_tile, which_slot, which_slice}, which_part);
+    place.insert(place.end(), {position / positions, head_in_group / heads, group, batch});
+    return accumulated(place);
+}
+
+Expr gpu_attention::accumulated_column(const Expr &index, const Expr &which_part) const {
+    const int columns = columns_of_slice();
+    return accumulated_by(2 + index % columns, index / columns, which_part);
 }
 
 void gpu_attention::write_results() {
-    const Expr in_tile = position % tile.rows, block = position / tile.rows;
-    const auto of_row = [&](const Expr &which, const Expr &of_slice) {
-        return Expr(accumulated(in_tile, which, of_slice, block, head_in_group, group, batch));
-    };
+    const bool in_parts = merged.defined();
+    const auto of_result = [&](const Func &f) { return Expr(f(head_in_group, position, group, batch)); };
     const normalised result =
-        normalise(of_row(0, 0), of_row(1, 0), pair(position, 0, head_in_group));
+        normalise(in_parts ? of_result(row_max) : accumulated_by(0, 0, 0),
+                  in_parts ? of_result(row_sum) : accumulated_by(1, 0, 0), pair(position, 0, head_in_group));
     normaliser(head_in_group, position, group, batch) = result.factor;
 
-    const int columns = columns_of_slice();
     const Expr element = modified_element(
         variant.output_stages, query_element(position, head_in_group),
         [&](const Expr &index) {
-            return of_row(2 + index % columns, index / columns) * normaliser(head_in_group, position, group, batch);
+            return (in_parts ? Expr(merged(index, head_in_group, position, group, batch))
+                             : accumulated_column(index, 0)) *
+                   normaliser(head_in_group, position, group, batch);
         },
-        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
-        {}, of_outputs);
-    output(dim, head_in_group, position, group, batch) =
-        types.output == Halide::Float(32) ? element
-        : types.as_bits                   ? bits_from_float(element, types.output, types.has_f16c)
-                                          : from_float(element, types.output, types.has_f16c);
+        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
+        of_outputs);
+    output(dim, head_in_group, position, group, batch) = types.output == Halide::Float(32) ? element
+                                                         : types.as_bits
+                                                             ? bits_from_float(element, types.output, types.has_f16c)
+                                                             : from_float(element, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = result.log_of_total;
 }
 
@@ -232,15 +270,16 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
     const std::size_t number = static_cast<std::size_t>(table.number);
     if (number >= ranges.size()) {
         const Halide::Var some_block("block");
-        const int length = table.by_key ? tile.keys : tile.rows;
-        const RDom r(0, length, "of_tile");
+        const int length = table.by_key ? tile.keys : positions_of_tile();
+        const RDom r(0, length, 0, tile.heads_per_tile, "of_tile");
         // The last tile may reach beyond the last query or key.
-        const Expr place = some_block * length + r;
+        const Expr place = some_block * length + r.x;
         const Expr query_row = table.by_key ? Expr(0) : Halide::clamp(place, 0, Halide::max(q_len, 1) - 1);
         const Expr key_number = table.by_key ? Halide::clamp(place, 0, last_key()) : Expr(0);
-        const Expr element = table.element(pair(query_row, key_number, head_in_group), look_up());
+        const Expr element =
+            table.element(pair(query_row, key_number, head_block * tile.heads_per_tile + r.y), look_up());
         Func range("range_" + std::to_string(number));
-        const std::vector<Halide::Var> place_of_tile{some_block, head_in_group, group, batch};
+        const std::vector<Halide::Var> place_of_tile{some_block, head_block, group, batch};
         const bool is_real = table.type.is_float();
         std::vector<Expr> first{table.type.max(), table.type.min()};
         if (is_real) first.push_back(Expr(uint32_t(0)));
@@ -253,7 +292,7 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
         ranges.push_back(range);
     }
     const Halide::FuncRef entry =
-        ranges[number](std::vector<Expr>{table.by_key ? block : Expr(query_block), head_in_group, group, batch});
+        ranges[number](std::vector<Expr>{table.by_key ? block : Expr(query_block), head_block, group, batch});
     if (!table.type.is_float()) return {entry[0], entry[1]};
     const Expr is_finite = Expr(entry[2]) < Expr(infinity_bits);
     return {Halide::select(is_finite, entry[0], -minus_infinity()),
@@ -261,7 +300,7 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
 }
 
 Halide::FuncRef gpu_attention::at(const Func &f, std::vector<Expr> indices) const {
-    indices.insert(indices.end(), {query_block, head_in_group, group, batch});
+    indices.insert(indices.end(), {query_block, head_block, group, batch});
     return f(indices);
 }
 
@@ -276,14 +315,27 @@ Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices,
 
 int gpu_attention::columns_of_slice() const { return (variant.value_dim + tile.slices - 1) / tile.slices; }
 
-Expr gpu_attention::position_of(const Expr &row_index) const { return query_block * tile.rows + row_index; }
+Expr gpu_attention::position_of(const Expr &row_index) const {
+    return query_block * positions_of_tile() + row_index / tile.heads_per_tile;
+}
+
+Expr gpu_attention::head_of(const Expr &row_index) const {
+    return head_block * tile.heads_per_tile + row_index % tile.heads_per_tile;
+}
+
+std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &which_part) const {
+    if (tile.steps_of_part > 0) indices.push_back(which_part.defined() ? which_part : Expr(part));
+    return indices;
+}
+
+Expr gpu_attention::blocks() const { return Halide::max(ceiling(kv_len, tile.keys), 1); }
 
 Expr gpu_attention::key_index(const Expr &key_offset) const {
     return Halide::clamp(key_block * tile.keys + key_offset, 0, last_key());
 }
 
 pair_values gpu_attention::values_at(const Expr &row_index, const Expr &key_offset, const Expr &scaled_product) const {
-    return pair(position_of(row_index), key_block * tile.keys + key_offset, head_in_group, scaled_product);
+    return pair(position_of(row_index), key_block * tile.keys + key_offset, head_of(row_index), scaled_product);
 }
 
 Expr gpu_attention::visible(const Expr &row_index, const Expr &key_offset) const {
@@ -292,17 +344,18 @@ Expr gpu_attention::visible(const Expr &row_index, const Expr &key_offset) const
 }
 
 Expr gpu_attention::may_attend(const Expr &block) {
-    const Expr first_row = query_block * tile.rows, first_position = query_start() + first_row;
-    const Expr first_key = block * tile.keys, this_head = head(head_in_group);
+    const int positions = positions_of_tile(), heads = tile.heads_per_tile;
+    const Expr first_row = query_block * positions, first_position = query_start() + first_row;
+    const Expr first_key = block * tile.keys, first_head = head(head_block * heads);
     return variant
-        .classify({.q_pos = {first_position, first_position + (tile.rows - 1)},
+        .classify({.q_pos = {first_position, first_position + (positions - 1)},
                    .kv_pos = {first_key, first_key + (tile.keys - 1)},
-                   .head = {this_head, this_head},
-                   .one_head = true,
+                   .head = {first_head, first_head + (heads - 1)},
+                   .one_head = heads == 1,
                    .batch = batch,
                    .q_len = q_len,
                    .kv_len = kv_len,
-                   .q_row = {first_row, first_row + (tile.rows - 1)},
+                   .q_row = {first_row, first_row + (positions - 1)},
                    .range_of = [&](const range_table &table) { return range_of(table, block); }},
                   look_up())
         .may;

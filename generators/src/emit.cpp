@@ -12,6 +12,7 @@
 #include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
+#include "schedule_gpu_decode.hpp"
 #include "schedule_gpu_prefill.hpp"
 
 namespace heed::generators {
@@ -114,6 +115,18 @@ kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_pl
     return {tile.rows, tile.keys, 1, 0, {}};
 }
 
+kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tiles tiles = gpu_decode_tiles_for(variant, plan.isa);
+    gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
+    schedule_gpu_decode(attention, tiles);
+    return {{attention.results(), attention.arguments()}, {}};
+}
+
+kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tile_shape tile = gpu_decode_tiles_for(variant, plan.isa).tile;
+    return {tile.rows, tile.keys, tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}};
+}
+
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
     decode_attention attention(variant, decode_shape_for(variant, plan.isa), plan.types);
     schedule_cpu_decode(attention);
@@ -174,14 +187,15 @@ struct schedule_entry {
 
 /// In the order in which a call looks for a kernel that suits its sizes.
 constexpr bool cpu = false, gpu = true;
-constexpr schedule_entry schedules[] = {{"forward", "decode", cpu, make_decode, facts_of_decode},
-                                        {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
-                                        {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
-                                        {"weights", "prefill", cpu, make_weights, facts_of_weights},
-                                        {"append", "rows", cpu, make_append, facts_of_append},
-                                        {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},
-                                        {"cached", "prefill", cpu, from_cache<make_prefill>,
-                                         from_cache<facts_of_prefill>}};
+constexpr schedule_entry schedules[] = {
+    {"forward", "decode", cpu, make_decode, facts_of_decode},
+    {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
+    {"forward", "decode", gpu, make_gpu_decode, facts_of_gpu_decode},
+    {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
+    {"weights", "prefill", cpu, make_weights, facts_of_weights},
+    {"append", "rows", cpu, make_append, facts_of_append},
+    {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},
+    {"cached", "prefill", cpu, from_cache<make_prefill>, from_cache<facts_of_prefill>}};
 
 const schedule_entry &schedule_of(const kernel_plan &plan) {
     for (const schedule_entry &entry : schedules) {
@@ -210,7 +224,8 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
     return plans;
 }
 
-/// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else warns.
+/// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else
+/// warns.
 void check_shared_bytes(const variant_source &variant, const kernel_plan &plan, int bytes) {
     if (bytes <= shared_bytes_of(plan.isa)) return;
     throw std::invalid_argument(variant.name + ": its tiles take " + std::to_string(bytes) +
@@ -256,10 +271,10 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.types = parse_types(choice.dtype);
     plan.types.as_bits = plan.is_for_gpus();
     plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
-                         plan.device == "cuda";
+                          plan.device == "cuda";
     const auto is_half = [](const Halide::Type &type) { return type.bits() == 16; };
-    if (plan.device == "vulkan" && (is_half(plan.types.query) || is_half(plan.types.key) ||
-                                    is_half(plan.types.value) || is_half(plan.types.output))) {
+    if (plan.device == "vulkan" && (is_half(plan.types.query) || is_half(plan.types.key) || is_half(plan.types.value) ||
+                                    is_half(plan.types.output))) {
         plan.target.set_feature(Target::VulkanInt16);
     }
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
@@ -354,7 +369,8 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                   << quoted(plan.isa) << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
                   << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
                   << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
-                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version << "},\n";
+                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version
+                  << "},\n";
         }
         lists << "};\n";
         entries << "    heed::describe<" << library.variants_namespace << "::" << variant.name << ">("

@@ -24,13 +24,12 @@ const std::vector<gpu_target> &gpu_targets() {
         return gpu_target{name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version,
                           std::stoi(version)};
     };
-    static const std::vector<gpu_target> targets{
-        cuda("cuda_capability_86", "86"),
-        cuda("cuda", "80"),
-        cuda("cuda_capability_80", "80"),
-        cuda("cuda_capability_75", "75"),
-        {"vulkan", "vulkan", "vulkan", "x86-64-linux-vulkan", 0},
-        {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
+    static const std::vector<gpu_target> targets{cuda("cuda_capability_86", "86"),
+                                                 cuda("cuda", "80"),
+                                                 cuda("cuda_capability_80", "80"),
+                                                 cuda("cuda_capability_75", "75"),
+                                                 {"vulkan", "vulkan", "vulkan", "x86-64-linux-vulkan", 0},
+                                                 {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
     return targets;
 }
 
@@ -77,15 +76,22 @@ gpu_tiles gpu_tiles_for(const variant_source &variant, const std::string &isa) {
     constexpr gpu_tiles wanted[] = {{{64, 32, 8}, 16}, {{32, 32, 8}, 8}, {{32, 16, 8}, 8}, {{16, 16, 8}, 8},
                                     {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
                                     {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
-    const int most = shared_bytes_of(isa);
     for (const gpu_tiles &tiles : wanted) {
-        if (estimated_bytes(variant, tiles) <= most) return tiles;
+        if (fits_shared_memory(variant, tiles, isa)) return tiles;
     }
-    throw std::invalid_argument(variant.name + ": a tile of one query and one key needs " +
-                                std::to_string(estimated_bytes(variant, std::end(wanted)[-1])) +
-                                " bytes of memory that a block of threads shares, and " + isa + " has " +
-                                std::to_string(most) + ". Fix: leave this target out, or make head_dim and value_dim "
-                                                       "smaller");
+    refuse_tiles(variant, std::end(wanted)[-1], isa);
+}
+
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, const std::string &isa) {
+    return estimated_bytes(variant, tiles) <= shared_bytes_of(isa);
+}
+
+void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, const std::string &isa) {
+    throw std::invalid_argument(
+        variant.name + ": a tile of " + std::to_string(smallest.tile.rows) + " rows of queries and " +
+        std::to_string(smallest.tile.keys) + " keys needs " + std::to_string(estimated_bytes(variant, smallest)) +
+        " bytes of memory that a block of threads shares, and " + isa + " has " + std::to_string(shared_bytes_of(isa)) +
+        ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
 // One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
@@ -128,8 +134,8 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     one_by_one(a.output);
     one_by_one(a.log_sum_exp);
     std::vector<Func> before{a.query_tile, a.row_bits, a.value_bits, a.normaliser};
-    for (const Func &changed : {a.changed_keys, a.changed_values}) {
-        if (changed.defined()) before.push_back(changed);
+    for (const Func &some : {a.changed_keys, a.changed_values, a.row_max, a.part_weight, a.row_sum, a.merged}) {
+        if (some.defined()) before.push_back(some);
     }
     before.insert(before.end(), a.ranges.begin(), a.ranges.end());
     for (const row_parts *parts : {&a.of_queries, &a.of_keys, &a.of_values, &a.of_outputs}) {
@@ -140,18 +146,22 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     schedule_position_tables(a, 4);
 
     a.query_tile.bound(a.row, 0, a.tile.rows);
+    // A call with parts has one tile of queries, as a rule, which is a loop around the kernel.
+    const bool in_parts = a.tile.steps_of_part > 0;
+    const Var task = in_parts ? a.part : a.query_block;
     a.accumulated.compute_root()
         .bound(a.row, 0, a.tile.rows)
         .bound(a.slice, 0, slices)
         .bound(a.slot, 0, a.slots_of_slice())
         .split(a.row, row_thread, row_of_thread, rows_each)
         .fuse(a.group, a.batch, outer)
-        .reorder(row_of_thread, a.slot, row_thread, a.slice, a.query_block, a.head_in_group, outer)
+        .reorder(row_of_thread, a.slot, row_thread, a.slice, task, a.head_block, outer)
         .vectorize(row_of_thread, lanes_of(rows_each))
         .unroll(row_of_thread)
         .unroll(a.slot)
-        .gpu_blocks(a.query_block, a.head_in_group, outer)
+        .gpu_blocks(task, a.head_block, outer)
         .gpu_threads(row_thread, a.slice);
+    if (in_parts) a.accumulated.reorder(outer, a.query_block);
 
     const auto by_rows_and_slices = [&](Halide::Stage stage) {
         stage.split(a.row, row_thread, row_of_thread, rows_each)
@@ -160,7 +170,7 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
             .unroll(row_of_thread)
             .gpu_threads(row_thread, a.slice);
     };
-    a.state.compute_at(a.accumulated, a.query_block).store_in(shared).reorder_storage(a.row, a.slice);
+    a.state.compute_at(a.accumulated, task).store_in(shared).reorder_storage(a.row, a.slice);
     by_rows_and_slices(a.state);
     a.state.update()
         .split(a.row, row_thread, row_of_thread, rows_each)
@@ -171,24 +181,22 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
 
     a.weighted_values.compute_at(a.state, row_thread).reorder_storage(a.row, a.column);
     a.weighted_values.reorder(a.row, a.column).vectorize(a.row, rows_each).unroll(a.column);
-    a.weighted_values.update(0)
-        .reorder(a.row, a.column, a.keys_to_weigh)
-        .vectorize(a.row, rows_each)
-        .unroll(a.column);
+    a.weighted_values.update(0).reorder(a.row, a.column, a.keys_to_weigh).vectorize(a.row, rows_each).unroll(a.column);
     // Unrolled, or the sums would not be in registers.
     a.weighted_values.update(1).reorder(a.row, a.column, a.exposed_keys).unroll(a.row).unroll(a.column);
 
     // Stored for all steps: otherwise these small ones would take the places of large ones that are no longer needed.
     for (Func f : {a.block_max, a.block_sum}) {
         f.compute_at(a.state, step)
-            .store_at(a.accumulated, a.query_block)
+            .store_at(a.accumulated, task)
             .store_in(shared)
             .split(a.row, row_of_thread, row_thread, row_threads)
             .reorder(row_thread, row_of_thread)
             .gpu_threads(row_thread, row_of_thread);
     }
     // Added up in registers.
-    if (a.maximum_of_row.defined()) a.maximum_of_row.compute_at(a.block_max, row_thread).update().unroll(a.keys_to_compare);
+    if (a.maximum_of_row.defined())
+        a.maximum_of_row.compute_at(a.block_max, row_thread).update().unroll(a.keys_to_compare);
     a.sum_of_row.compute_at(a.block_sum, row_thread).update().unroll(a.keys_to_add);
 
     // Without vectors: Halide compares those of floats strictly on CPUs only.

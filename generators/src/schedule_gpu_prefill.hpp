@@ -11,8 +11,8 @@
 
 namespace heed::generators {
 
-/// A tile of queries belongs to a block of row_threads x tile.slices threads: a thread computes some rows for some keys,
-/// then for a slice of value columns.
+/// A tile of queries belongs to a block of row_threads x tile.slices threads: a thread computes some rows for some
+/// keys, then for a slice of value columns.
 struct gpu_tiles {
     gpu_tile_shape tile;
     int row_threads;
@@ -38,6 +38,10 @@ int shared_bytes_of(const std::string &isa);
 
 /// The tiles for these rows and for so much shared memory. Throws std::invalid_argument if no tile fits.
 gpu_tiles gpu_tiles_for(const variant_source &variant, const std::string &isa);
+
+/// Whether a block's share of memory is enough for these tiles, and what is said where no smaller ones are.
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, const std::string &isa);
+[[noreturn]] void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, const std::string &isa);
 
 /// e^x for x <= 0 or NaN, as this kind of device computes it best.
 std::function<Halide::Expr(const Halide::Expr &)> gpu_exponential(const std::string &isa);
