@@ -21,7 +21,7 @@ struct device {
     bool available;
     std::string name;               ///< as its driver calls it; empty if there is none
     std::int64_t memory_bytes = 0;  ///< 0 if there is none, or if the driver does not tell
-    int version = 0;                ///< ten times that of CUDA's compute capability, Vulkan or OpenCL: 80 is 8.0
+    int version = 0;                ///< ten times that of CUDA's compute capability or OpenCL: 80 is 8.0
     std::string reason;             ///< why there is none; empty if there is one
 };
 
