@@ -19,9 +19,7 @@ Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
 
 /// The same condition, which Halide's bounds inference learns nothing from: it would make the size of shared memory
 /// depend on data, with checks inside of the kernel.
-Expr hidden(const Expr &condition) {
-    return Halide::reinterpret<int>(Halide::select(condition, 0.0f, 1.0f)) == 0;
-}
+Expr hidden(const Expr &condition) { return Halide::reinterpret<int>(Halide::select(condition, 0.0f, 1.0f)) == 0; }
 
 Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<uint32_t>(x) & Expr(uint32_t(0x7fffffff)); }
 
@@ -123,10 +121,9 @@ void gpu_attention::compute_scores() {
         head_parts = RDom(0, parts, "head_parts");
         at_step(product, {key_in_tile, row}) += at_step(partial_product, {key_in_tile, row, head_parts});
     }
-    const Expr modified = variant.score_mod(
-        values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
-    at_step(score, {key_in_tile, row}) =
-        Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
+    const Expr modified =
+        variant.score_mod(values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
+    at_step(score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
 }
 
 // Softmax of one step, relative to its own maximum; or weights that need no maximum.
@@ -173,11 +170,9 @@ void gpu_attention::weigh_values() {
 
     exposed_keys = RDom(0, tile.keys, "exposed_keys");
     exposed_keys.where(value_bits(key_block, group, batch) >= Expr(infinity_bits));
-    const Expr element =
-        value_element(Halide::clamp(column, 0, variant.value_dim - 1), key_index(exposed_keys));
+    const Expr element = value_element(Halide::clamp(column, 0, variant.value_dim - 1), key_index(exposed_keys));
     const Expr counts = magnitude_bits(element) >= Expr(infinity_bits) && visible(row, exposed_keys);
-    at_step(weighted_values, {column, row}) +=
-        Halide::select(hidden(counts), weight_at(exposed_keys) * element, 0.0f);
+    at_step(weighted_values, {column, row}) += Halide::select(hidden(counts), weight_at(exposed_keys) * element, 0.0f);
 }
 
 void gpu_attention::carry_state() {
@@ -208,8 +203,7 @@ void gpu_attention::write_results() {
     const auto of_row = [&](const Expr &which, const Expr &of_slice) {
         return Expr(accumulated(in_tile, which, of_slice, block, head_in_group, group, batch));
     };
-    const normalised result =
-        normalise(of_row(0, 0), of_row(1, 0), pair(position, 0, head_in_group));
+    const normalised result = normalise(of_row(0, 0), of_row(1, 0), pair(position, 0, head_in_group));
     normaliser(head_in_group, position, group, batch) = result.factor;
 
     const int columns = columns_of_slice();
@@ -218,12 +212,12 @@ void gpu_attention::write_results() {
         [&](const Expr &index) {
             return of_row(2 + index % columns, index / columns) * normaliser(head_in_group, position, group, batch);
         },
-        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
-        {}, of_outputs);
-    output(dim, head_in_group, position, group, batch) =
-        types.output == Halide::Float(32) ? element
-        : types.as_bits                   ? bits_from_float(element, types.output, types.has_f16c)
-                                          : from_float(element, types.output, types.has_f16c);
+        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
+        of_outputs);
+    output(dim, head_in_group, position, group, batch) = types.output == Halide::Float(32) ? element
+                                                         : types.as_bits
+                                                             ? bits_from_float(element, types.output, types.has_f16c)
+                                                             : from_float(element, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = result.log_of_total;
 }
 

@@ -43,15 +43,16 @@ class gpu_attention : public forward_attention {
         head_part{"head_part"};
     Halide::Var key_block{"key_block"}, query_block{"query_block"}, kv_pos{"kv_pos"};
 
-    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps, rows_of_values;
+    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps,
+        rows_of_values;
 
     // For all of a call, before the main kernel.
-    Halide::Func query_tile{"query_tile"};        ///< (row, dim): scaled
-    Halide::Func changed_keys;                    ///< (dim, kv_pos): as they enter the product; undefined if plain
-    Halide::Func changed_values;                  ///< (dim, kv_pos): as they are weighed; undefined if plain
-    Halide::Func value_bits{"value_bits"};        ///< (key_block): largest |V|, as bits: are all finite?
-    Halide::Func row_bits{"row_bits"};            ///< (kv_pos): the same of one row
-    std::vector<Halide::Func> ranges;             ///< (tile): lowest and highest of a lookup
+    Halide::Func query_tile{"query_tile"};  ///< (row, dim): scaled
+    Halide::Func changed_keys;              ///< (dim, kv_pos): as they enter the product; undefined if plain
+    Halide::Func changed_values;            ///< (dim, kv_pos): as they are weighed; undefined if plain
+    Halide::Func value_bits{"value_bits"};  ///< (key_block): largest |V|, as bits: are all finite?
+    Halide::Func row_bits{"row_bits"};      ///< (kv_pos): the same of one row
+    std::vector<Halide::Func> ranges;       ///< (tile): lowest and highest of a lookup
 
     // One step of a block. The names decide the order in which Halide lays out memory that a block shares.
     Halide::Func key_tile{"a_key_tile"};      ///< (dim, key)
@@ -67,8 +68,8 @@ class gpu_attention : public forward_attention {
     Halide::Func state{"state"};                        ///< (slice, row): maximum, sum, columns
 
     // Behind the steps.
-    Halide::Func accumulated{"accumulated"};    ///< (row, slot, slice): the state in memory
-    Halide::Func normaliser{"normaliser"};      ///< (head_in_group, position)
+    Halide::Func accumulated{"accumulated"};  ///< (row, slot, slice): the state in memory
+    Halide::Func normaliser{"normaliser"};    ///< (head_in_group, position)
 
   private:
     std::function<Halide::Expr(const Halide::Expr &)> exponential_;

@@ -174,14 +174,14 @@ struct schedule_entry {
 
 /// In the order in which a call looks for a kernel that suits its sizes.
 constexpr bool cpu = false, gpu = true;
-constexpr schedule_entry schedules[] = {{"forward", "decode", cpu, make_decode, facts_of_decode},
-                                        {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
-                                        {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
-                                        {"weights", "prefill", cpu, make_weights, facts_of_weights},
-                                        {"append", "rows", cpu, make_append, facts_of_append},
-                                        {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},
-                                        {"cached", "prefill", cpu, from_cache<make_prefill>,
-                                         from_cache<facts_of_prefill>}};
+constexpr schedule_entry schedules[] = {
+    {"forward", "decode", cpu, make_decode, facts_of_decode},
+    {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
+    {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
+    {"weights", "prefill", cpu, make_weights, facts_of_weights},
+    {"append", "rows", cpu, make_append, facts_of_append},
+    {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},
+    {"cached", "prefill", cpu, from_cache<make_prefill>, from_cache<facts_of_prefill>}};
 
 const schedule_entry &schedule_of(const kernel_plan &plan) {
     for (const schedule_entry &entry : schedules) {
@@ -210,7 +210,8 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
     return plans;
 }
 
-/// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else warns.
+/// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else
+/// warns.
 void check_shared_bytes(const variant_source &variant, const kernel_plan &plan, int bytes) {
     if (bytes <= most_shared_bytes) return;
     throw std::invalid_argument(variant.name + ": its tiles take " + std::to_string(bytes) +
@@ -256,7 +257,7 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.types = parse_types(choice.dtype);
     plan.types.as_bits = plan.is_for_gpus();
     plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
-                         plan.device == "cuda";
+                          plan.device == "cuda";
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
@@ -349,7 +350,8 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                   << quoted(plan.isa) << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
                   << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
                   << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
-                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version << "},\n";
+                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version
+                  << "},\n";
         }
         lists << "};\n";
         entries << "    heed::describe<" << library.variants_namespace << "::" << variant.name << ">("

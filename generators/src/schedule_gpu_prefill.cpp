@@ -24,12 +24,11 @@ const std::vector<gpu_target> &gpu_targets() {
         return gpu_target{name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version,
                           std::stoi(version)};
     };
-    static const std::vector<gpu_target> targets{
-        cuda("cuda_capability_86", "86"),
-        cuda("cuda", "80"),
-        cuda("cuda_capability_80", "80"),
-        cuda("cuda_capability_75", "75"),
-        {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
+    static const std::vector<gpu_target> targets{cuda("cuda_capability_86", "86"),
+                                                 cuda("cuda", "80"),
+                                                 cuda("cuda_capability_80", "80"),
+                                                 cuda("cuda_capability_75", "75"),
+                                                 {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
     return targets;
 }
 
@@ -51,7 +50,6 @@ const std::vector<std::string> &gpu_isas() {
     }();
     return names;
 }
-
 
 namespace {
 
@@ -81,7 +79,8 @@ gpu_tiles gpu_tiles_for(const variant_source &variant) {
     throw std::invalid_argument(variant.name + ": a tile of one query and one key needs " +
                                 std::to_string(estimated_bytes(variant, std::end(wanted)[-1])) +
                                 " bytes of memory that a block of threads shares, and devices have " +
-                                std::to_string(most_shared_bytes) + ". Fix: leave this target out, or make head_dim and value_dim smaller");
+                                std::to_string(most_shared_bytes) +
+                                ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
 // One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
@@ -167,10 +166,7 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
 
     a.weighted_values.compute_at(a.state, row_thread).reorder_storage(a.row, a.column);
     a.weighted_values.reorder(a.row, a.column).vectorize(a.row, rows_each).unroll(a.column);
-    a.weighted_values.update(0)
-        .reorder(a.row, a.column, a.keys_to_weigh)
-        .vectorize(a.row, rows_each)
-        .unroll(a.column);
+    a.weighted_values.update(0).reorder(a.row, a.column, a.keys_to_weigh).vectorize(a.row, rows_each).unroll(a.column);
     // Unrolled, or the sums would not be in registers.
     a.weighted_values.update(1).reorder(a.row, a.column, a.exposed_keys).unroll(a.row).unroll(a.column);
 
@@ -184,7 +180,8 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
             .gpu_threads(row_thread, row_of_thread);
     }
     // Added up in registers.
-    if (a.maximum_of_row.defined()) a.maximum_of_row.compute_at(a.block_max, row_thread).update().unroll(a.keys_to_compare);
+    if (a.maximum_of_row.defined())
+        a.maximum_of_row.compute_at(a.block_max, row_thread).update().unroll(a.keys_to_compare);
     a.sum_of_row.compute_at(a.block_sum, row_thread).update().unroll(a.keys_to_add);
 
     // Without vectors: Halide compares those of floats strictly on CPUs only.

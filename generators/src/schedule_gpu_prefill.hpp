@@ -11,8 +11,8 @@
 
 namespace heed::generators {
 
-/// A tile of queries belongs to a block of row_threads x tile.slices threads: a thread computes some rows for some keys,
-/// then for a slice of value columns.
+/// A tile of queries belongs to a block of row_threads x tile.slices threads: a thread computes some rows for some
+/// keys, then for a slice of value columns.
 struct gpu_tiles {
     gpu_tile_shape tile;
     int row_threads;

@@ -52,7 +52,7 @@ void describe_opencl(device &found, void *user_context) {
 void describe_cuda(device &found, void *user_context) {
     using get_device = int (*)(int *device);
     using get_name = int (*)(char *name, int length, int device);
-    using get_memory = int (*)(std::size_t *bytes, int device);
+    using get_memory = int (*)(std::size_t * bytes, int device);
     const auto of_context = reinterpret_cast<get_device>(halide_cuda_get_symbol(user_context, "cuCtxGetDevice"));
     const auto name_of = reinterpret_cast<get_name>(halide_cuda_get_symbol(user_context, "cuDeviceGetName"));
     const auto memory_of = reinterpret_cast<get_memory>(halide_cuda_get_symbol(user_context, "cuDeviceTotalMem_v2"));

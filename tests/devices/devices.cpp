@@ -122,8 +122,7 @@ TEST_CASE("queries, keys, values and results change on their way") {
             .modify_output =
                 [](row_values &row, const place &) {
                     const row_values old = row;
-                    for (std::size_t d = 0; d < 3; ++d)
-                        row[d] = old[(d + 1) % 3] / (std::sqrt(mean_square(old)) + 1);
+                    for (std::size_t d = 0; d < 3; ++d) row[d] = old[(d + 1) % 3] / (std::sqrt(mean_square(old)) + 1);
                 }});
 }
 

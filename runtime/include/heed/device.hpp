@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices besides the CPU that a kernel library may hold kernels for. Their drivers are opened when they are first asked
-// for: a program with such kernels starts on a machine without any driver, where devices() says what is missing.
+// Devices besides the CPU that a kernel library may hold kernels for. Their drivers are opened when they are first
+// asked for: a program with such kernels starts on a machine without any driver, where devices() says what is missing.
 //
 // OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
 // HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number).
