@@ -11,8 +11,8 @@
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
 #     [TARGETS <target>...]         of Halide; default: x86-64 with AVX-512, with AVX2 and FMA, and with neither. Or
-#                                   kernels for GPUs, of the pass forward, see heed/device.hpp: opencl, vulkan, and cuda
-#                                   for compute capability 8.0, cuda_capability_75 and cuda_capability_86 for others
+#                                   kernels for GPUs, of the pass forward, see heed/device.hpp: opencl, and cuda for
+#                                   compute capability 8.0, cuda_capability_75 and cuda_capability_86 for others
 #     [EMIT stmt assembly device])  also keep Halide's lowered loops, the assembly, and what a GPU's driver compiles (PTX,
 #                                   OpenCL C, SPIR-V), in <build>/<target>.kernels
 #
@@ -96,6 +96,21 @@ function(heed_add_kernels target)
         endif()
         list(APPEND seen ${variant})
     endforeach()
+    set(devices opencl cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
+    set(cpu_targets ${ARG_TARGETS})
+    list(REMOVE_ITEM cpu_targets ${devices})
+    foreach(halide_target IN LISTS ARG_TARGETS)
+        if(halide_target IN_LIST devices AND NOT ("forward" IN_LIST ARG_PASSES AND "prefill" IN_LIST ARG_SCHEDULES))
+            message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', and kernels of GPUs are of the pass forward and "
+                                "the schedule prefill alone. Fix: name both in PASSES and SCHEDULES, or leave the target out.")
+        endif()
+    endforeach()
+    foreach(pass IN LISTS ARG_PASSES)
+        if(NOT cpu_targets AND NOT pass STREQUAL "forward")
+            message(FATAL_ERROR "${context}: PASSES has '${pass}', for which there are no kernels of GPUs, and TARGETS has no "
+                                "CPU. Fix: add a target of a CPU, or leave the pass out.")
+        endif()
+    endforeach()
     set(isas)
     foreach(halide_target IN LISTS ARG_TARGETS)
         _heed_isa("${context}" "${halide_target}" isa)
@@ -136,7 +151,6 @@ int main(int argc, char **argv) {
 
     set(objects)
     set(choices)
-    set(devices opencl vulkan cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
     foreach(pass IN LISTS ARG_PASSES)
         set(parts)
         if(pass STREQUAL weights)
@@ -267,8 +281,8 @@ endfunction()
 # processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
     set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux
-                opencl vulkan cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
-    set(levels avx512 avx2 avx2 x86_64 opencl vulkan cuda_80 cuda_75 cuda_80 cuda_86)
+                opencl cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
+    set(levels avx512 avx2 avx2 x86_64 opencl cuda_80 cuda_75 cuda_80 cuda_86)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)

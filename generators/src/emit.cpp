@@ -104,26 +104,26 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
 }
 
 kernel_pipelines make_gpu_prefill(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = gpu_tiles_for(variant, plan.isa);
+    const gpu_tiles tiles = gpu_tiles_for(variant);
     gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
     schedule_gpu_prefill(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
-kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tile_shape tile = gpu_tiles_for(variant, plan.isa).tile;
+kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_plan &) {
+    const gpu_tile_shape tile = gpu_tiles_for(variant).tile;
     return {tile.rows, tile.keys, 1, 0, {}};
 }
 
 kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = gpu_decode_tiles_for(variant, plan.isa);
+    const gpu_tiles tiles = gpu_decode_tiles_for(variant);
     gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
     schedule_gpu_decode(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
 kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tile_shape tile = gpu_decode_tiles_for(variant, plan.isa).tile;
+    const gpu_tile_shape tile = gpu_decode_tiles_for(variant).tile;
     return {tile.rows, tile.keys, tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}};
 }
 
@@ -227,10 +227,10 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
 /// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else
 /// warns.
 void check_shared_bytes(const variant_source &variant, const kernel_plan &plan, int bytes) {
-    if (bytes <= shared_bytes_of(plan.isa)) return;
+    if (bytes <= most_shared_bytes) return;
     throw std::invalid_argument(variant.name + ": its tiles take " + std::to_string(bytes) +
-                                " bytes of memory that a block of threads shares, and " + plan.isa + " has " +
-                                std::to_string(shared_bytes_of(plan.isa)) +
+                                " bytes of memory that a block of threads shares, and devices of " + plan.isa +
+                                " have " + std::to_string(most_shared_bytes) +
                                 ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
@@ -272,11 +272,6 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.types.as_bits = plan.is_for_gpus();
     plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
                           plan.device == "cuda";
-    const auto is_half = [](const Halide::Type &type) { return type.bits() == 16; };
-    if (plan.device == "vulkan" && (is_half(plan.types.query) || is_half(plan.types.key) || is_half(plan.types.value) ||
-                                    is_half(plan.types.output))) {
-        plan.target.set_feature(Target::VulkanInt16);
-    }
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;

@@ -20,7 +20,7 @@ int most_queries_decoded_by_gpu(const variant_source &variant) { return position
 
 // A part is 512 keys, as on CPUs: 16 of them and 8 groups are 128 blocks for 8192 keys, about as many as large GPUs run
 // at once. Not measured yet.
-gpu_tiles gpu_decode_tiles_for(const variant_source &variant, const std::string &isa) {
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant) {
     constexpr int keys_of_part = 512;
     const int heads = variant.heads / variant.groups;
     gpu_tiles tiles;
@@ -34,9 +34,9 @@ gpu_tiles gpu_decode_tiles_for(const variant_source &variant, const std::string 
          {std::pair(32, 16), std::pair(32, 8), std::pair(16, 8), std::pair(8, 8), std::pair(4, 4), std::pair(1, 1)}) {
         tiles.tile = {rows, keys, slices, together, keys_of_part / keys};
         tiles.row_threads = rows / rows_each;
-        if (fits_shared_memory(variant, tiles, isa)) return tiles;
+        if (fits_shared_memory(variant, tiles)) return tiles;
     }
-    refuse_tiles(variant, tiles, isa);
+    refuse_tiles(variant, tiles);
 }
 
 void schedule_gpu_decode(gpu_attention &attention, const gpu_tiles &tiles) { schedule_gpu_prefill(attention, tiles); }

@@ -14,7 +14,7 @@ int most_queries_decoded_by_gpu(const variant_source &variant);
 
 /// Tiles of all heads of a group, so that they share what is read, and of a part of the keys, so that few queries
 /// occupy all of a GPU. Throws std::invalid_argument if no tile fits.
-gpu_tiles gpu_decode_tiles_for(const variant_source &variant, const std::string &isa);
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant);
 
 void schedule_gpu_decode(gpu_attention &attention, const gpu_tiles &tiles);
 

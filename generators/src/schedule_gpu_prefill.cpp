@@ -28,7 +28,6 @@ const std::vector<gpu_target> &gpu_targets() {
                                                  cuda("cuda", "80"),
                                                  cuda("cuda_capability_80", "80"),
                                                  cuda("cuda_capability_75", "75"),
-                                                 {"vulkan", "vulkan", "vulkan", "x86-64-linux-vulkan", 0},
                                                  {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
     return targets;
 }
@@ -52,8 +51,6 @@ const std::vector<std::string> &gpu_isas() {
     return names;
 }
 
-int shared_bytes_of(const std::string &isa) { return isa == "vulkan" ? 32 << 10 : 48 << 10; }
-
 namespace {
 
 int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
@@ -70,27 +67,27 @@ int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
 
 }  // namespace
 
-gpu_tiles gpu_tiles_for(const variant_source &variant, const std::string &isa) {
+gpu_tiles gpu_tiles_for(const variant_source &variant) {
     // A thread's products need less of shared memory the more rows and keys it has. What is measured of them so far are
     // instructions (sm_80, head_dim 64): 80 % of those of both products are multiplications and additions.
     constexpr gpu_tiles wanted[] = {{{64, 32, 8}, 16}, {{32, 32, 8}, 8}, {{32, 16, 8}, 8}, {{16, 16, 8}, 8},
                                     {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
                                     {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
     for (const gpu_tiles &tiles : wanted) {
-        if (fits_shared_memory(variant, tiles, isa)) return tiles;
+        if (fits_shared_memory(variant, tiles)) return tiles;
     }
-    refuse_tiles(variant, std::end(wanted)[-1], isa);
+    refuse_tiles(variant, std::end(wanted)[-1]);
 }
 
-bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, const std::string &isa) {
-    return estimated_bytes(variant, tiles) <= shared_bytes_of(isa);
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles) {
+    return estimated_bytes(variant, tiles) <= most_shared_bytes;
 }
 
-void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, const std::string &isa) {
+void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest) {
     throw std::invalid_argument(
         variant.name + ": a tile of " + std::to_string(smallest.tile.rows) + " rows of queries and " +
         std::to_string(smallest.tile.keys) + " keys needs " + std::to_string(estimated_bytes(variant, smallest)) +
-        " bytes of memory that a block of threads shares, and " + isa + " has " + std::to_string(shared_bytes_of(isa)) +
+        " bytes of memory that a block of threads shares, and devices have " + std::to_string(most_shared_bytes) +
         ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 

@@ -33,15 +33,15 @@ const gpu_target *find_gpu_target(const std::string &name);
 /// Back ends with a schedule, by the names of the kernel table; the best first.
 const std::vector<std::string> &gpu_isas();
 
-/// Memory that a block of threads shares, at most; devices of this kind have it.
-int shared_bytes_of(const std::string &isa);
+/// Memory that a block of threads shares, at most. Halide's runtime for CUDA asks for no more than every device has.
+inline constexpr int most_shared_bytes = 48 << 10;
 
-/// The tiles for these rows and for so much shared memory. Throws std::invalid_argument if no tile fits.
-gpu_tiles gpu_tiles_for(const variant_source &variant, const std::string &isa);
+/// The tiles for rows of these lengths. Throws std::invalid_argument if no tile fits the shared memory.
+gpu_tiles gpu_tiles_for(const variant_source &variant);
 
 /// Whether a block's share of memory is enough for these tiles, and what is said where no smaller ones are.
-bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, const std::string &isa);
-[[noreturn]] void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, const std::string &isa);
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles);
+[[noreturn]] void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest);
 
 /// e^x for x <= 0 or NaN, as this kind of device computes it best.
 std::function<Halide::Expr(const Halide::Expr &)> gpu_exponential(const std::string &isa);

@@ -59,9 +59,9 @@ int list(const kernel_library &library, bool as_json) {
             const kernel_description &kernel = variant.kernels[k];
             fmt::print("  kernel {} (pass {}, {}, tile {} x {}){}\n", kernel.name, kernel.pass,
                        types_text(kernel.types), kernel.query_tile, kernel.key_tile,
-                       runs_here(kernel)                      ? ""
+                       runs_here(kernel)                   ? ""
                        : kernel.device == device_kind::cpu ? ", not for this machine"
-                                                              : ", not here: " + why_not_here(kernel));
+                                                           : ", not here: " + why_not_here(kernel));
         }
     }
     return 0;

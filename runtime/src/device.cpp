@@ -2,7 +2,6 @@
 
 #include <heed/device.hpp>
 
-#include <HalideRuntimeVulkan.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -53,7 +52,7 @@ void describe_opencl(device &found, void *user_context) {
 void describe_cuda(device &found, void *user_context) {
     using get_device = int (*)(int *device);
     using get_name = int (*)(char *name, int length, int device);
-    using get_memory = int (*)(std::size_t *bytes, int device);
+    using get_memory = int (*)(std::size_t * bytes, int device);
     const auto of_context = reinterpret_cast<get_device>(halide_cuda_get_symbol(user_context, "cuCtxGetDevice"));
     const auto name_of = reinterpret_cast<get_name>(halide_cuda_get_symbol(user_context, "cuDeviceGetName"));
     const auto memory_of = reinterpret_cast<get_memory>(halide_cuda_get_symbol(user_context, "cuDeviceTotalMem_v2"));
@@ -80,19 +79,6 @@ void describe_cuda(device &found, void *user_context) {
     halide_cuda_release_context(user_context);
 }
 
-// Halide's own question for the version leaves functions of an instance behind that is gone. Memory takes a device.
-int find_vulkan(void *user_context, int *major, int *minor) {
-    *major = 1;
-    *minor = 0;
-    halide_dimension_t dimension = {0, 64, 1};
-    halide_buffer_t buffer = {};
-    buffer.type = {halide_type_float, 32};
-    buffer.dimensions = 1;
-    buffer.dim = &dimension;
-    const int result = halide_device_malloc(user_context, &buffer, halide_vulkan_device_interface());
-    return result != 0 ? result : halide_device_free(user_context, &buffer);
-}
-
 /// How one kind is looked for.
 struct search {
     device_kind kind;
@@ -103,7 +89,6 @@ struct search {
 
 constexpr search searches[] = {
     {device_kind::cuda, halide_cuda_compute_capability, describe_cuda, "libcuda.so.1"},
-    {device_kind::vulkan, find_vulkan, nullptr, "libvulkan.so.1"},
     {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"}};
 
 device found_by(const search &how) {
@@ -126,9 +111,7 @@ device found_by(const search &how) {
     }
     found.available = true;
     found.version = 10 * major + minor;
-    if (how.describe != nullptr) {
-        how.describe(found, &context);
-    }
+    how.describe(found, &context);
     return found;
 }
 

@@ -49,6 +49,11 @@ constexpr bool is_x86_64 = false;
 
 bool is(const char *a, const char *b) noexcept { return std::strcmp(a, b) == 0; }
 
+bool is_of_device(const char *isa) noexcept {
+    return std::any_of(std::begin(device_isa_names), std::end(device_isa_names),
+                       [isa](const char *name) { return is(name, isa); });
+}
+
 /// The levels that pass `test`, as a list for a message.
 template <typename Test>
 std::string list_of_levels(Test test) {
@@ -110,15 +115,14 @@ bool can_run(const kernel_description &kernel) {
     const auto held = [&](const char *name) { return kernels.with(name) != nullptr; };
     const auto usable = [&](const char *name) { return held(name) && can_run(*kernels.with(name)); };
     const bool known = list_of_levels([&](const char *name) { return is(name, isa); }) != "none";
-    const bool for_device = std::any_of(std::begin(device_isa_names), std::end(device_isa_names),
-                                        [&](const char *name) { return is(name, isa); });
     const std::string reason = !known       ? "is not the name of an instruction set"
                                : !held(isa) ? "is not among the targets that the library was built for"
-                               : for_device ? "cannot be used: " + why_unusable(*kernels.with(isa))
+                               : is_of_device(isa) ? "cannot be used: " + why_unusable(*kernels.with(isa))
                                             : "is not supported by this CPU";
     throw unsupported_error(detail::text(
         kernels.variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
-        ". Names: ", list_of_levels([](const char *) { return true; }), "; in the library: ", list_of_levels(held),
+        ". Names: ",
+        list_of_levels([&](const char *name) { return held(name) || !is_of_device(name); }), "; in the library: ", list_of_levels(held),
         "; usable here: ", list_of_levels(usable), ". Fix: choose a usable one, or none to get the best."));
 }
 
@@ -176,7 +180,7 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         detail::text(variant.name, ": this CPU cannot run any kernel of the library. In the library: ",
                      list_of_levels([&](const char *name) { return kernels.with(name) != nullptr; }),
                      "; this CPU has: ", list_of_levels([](const char *name) { return isa_available(name); }),
-                     ". Fix: add x86-64-linux to TARGETS of heed_add_kernels."));
+                     ". Fix: add x86-64-linux to TARGETS of heed_add_kernels, or let calls prefer a GPU."));
 }
 
 namespace detail {

@@ -248,9 +248,8 @@ class table_list {
     if (kernel.device != device_kind::cpu &&
         (says("OUT_OF_MEMORY") || says("ALLOCATION_FAILURE") || says("OUT_OF_HOST_MEMORY") ||
          says("OUT_OF_RESOURCES") || says("INVALID_BUFFER_SIZE"))) {
-        throw out_of_memory_error(text(variant.name, ": the device of kernel ", kernel.name,
-                                       " has too little memory: ", context.error_text,
-                                       ". Fix: call the kernel for fewer batches at a time"));
+        throw out_of_memory_error(text(variant.name, ": the device of kernel ", kernel.name, " has too little memory: ",
+                                       context.error_text, ". Fix: call the kernel for fewer batches at a time"));
     }
     throw kernel_error(text(variant.name, ": kernel ", kernel.name, " failed: ",
                             context.error_text.empty() ? text("it returned ", result) : context.error_text));

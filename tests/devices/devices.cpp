@@ -9,7 +9,8 @@
 #include "heed_device_kernels.hpp"
 
 #include <cmath>
-#include <cstring>
+#include <thread>
+#include <vector>
 
 using namespace heed::tests;
 using heed::device_kind;
@@ -122,8 +123,7 @@ TEST_CASE("queries, keys, values and results change on their way") {
             .modify_output =
                 [](row_values &row, const place &) {
                     const row_values old = row;
-                    for (std::size_t d = 0; d < 3; ++d)
-                        row[d] = old[(d + 1) % 3] / (std::sqrt(mean_square(old)) + 1);
+                    for (std::size_t d = 0; d < 3; ++d) row[d] = old[(d + 1) % 3] / (std::sqrt(mean_square(old)) + 1);
                 }});
 }
 
@@ -160,6 +160,17 @@ TEST_CASE("a call that prefers a GPU runs there, and says nothing") {
     CHECK(why_cpu == "");
 }
 
+TEST_CASE("calls from several threads at a time") {
+    if (!has_device()) return;
+    const problem of(kernels::odd.description(), {40, 50});
+    const results expected = run(kernels::odd, of, {}, {"opencl", "prefill"}, 1);
+    std::vector<results> got(4, results(of));
+    std::vector<std::thread> threads;
+    for (results &each : got) threads.emplace_back([&] { each = run(kernels::odd, of, {}, {"opencl", "prefill"}, 1); });
+    for (std::thread &thread : threads) thread.join();
+    for (const results &each : got) CHECK(same_bits(each.output, expected.output));
+}
+
 TEST_CASE("a call that is refused writes nothing") {
     problem of(kernels::dense.description(), {5, 9});
     const problem wrong(kernels::sink.description(), {5, 9});
@@ -188,7 +199,7 @@ TEST_CASE("without a driver a call for a GPU is refused with the reason, and one
     const auto refused = kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
                                                 options_with(device_preference::gpu, why_cpu));
     CHECK(refused.code() == heed::status_code::unsupported);
-    CHECK(refused.message().find("dense: no GPU can run this call: opencl: ") == 0);
+    CHECK(refused.message().find("dense: no GPU can run this call: ") == 0);
     CHECK(refused.message().find(opencl.reason) != std::string::npos);
     CHECK(refused.message().find("Fix: ") != std::string::npos);
     for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(std::isnan(got.output[index])); });
@@ -196,7 +207,7 @@ TEST_CASE("without a driver a call for a GPU is refused with the reason, and one
     const auto done = kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
                                              options_with(device_preference::gpu_else_cpu, why_cpu));
     CHECK(done.message() == "");
-    CHECK(why_cpu == "opencl: " + opencl.reason);
+    CHECK(why_cpu.find("opencl: " + opencl.reason) != std::string::npos);
     for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(!std::isnan(got.output[index])); });
 
     heed::call_options forced;

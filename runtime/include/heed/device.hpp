@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices besides the CPU that a kernel library may hold kernels for. Their drivers are opened when they are first asked
-// for: a program with such kernels starts on a machine without any driver, where devices() says what is missing.
+// Devices besides the CPU that a kernel library may hold kernels for. Their drivers are opened when they are first
+// asked for: a program with such kernels starts on a machine without any driver, where devices() says what is missing.
 //
 // OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
 // HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number).
@@ -21,7 +21,7 @@ struct device {
     bool available;
     std::string name;               ///< as its driver calls it; empty if there is none
     std::int64_t memory_bytes = 0;  ///< 0 if there is none, or if the driver does not tell
-    int version = 0;                ///< ten times that of CUDA's compute capability, Vulkan or OpenCL: 80 is 8.0
+    int version = 0;                ///< ten times that of CUDA's compute capability or OpenCL: 80 is 8.0
     std::string reason;             ///< why there is none; empty if there is one
 };
 

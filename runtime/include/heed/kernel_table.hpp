@@ -38,12 +38,11 @@ struct tensor_types {
 };
 
 /// What runs a kernel.
-enum class device_kind : std::uint8_t { cpu, cuda, vulkan, opencl };
+enum class device_kind : std::uint8_t { cpu, cuda, opencl };
 
 constexpr const char *name_of(device_kind kind) noexcept {
     return kind == device_kind::cpu      ? "cpu"
            : kind == device_kind::cuda   ? "cuda"
-           : kind == device_kind::vulkan ? "vulkan"
            : kind == device_kind::opencl ? "opencl"
                                          : "no device that there is";
 }
