@@ -61,23 +61,29 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
                                                  ". Fix: call a kernel of the CPU."));
         }
     }
+    context.on_memory_of_cuda = arguments.memory == device_kind::cuda;
+    context.cuda_stream = arguments.stream;
     const detail::context_scope scope(&context);
-    detail::call_kernel(variant, kernel, call, arguments.inputs, context);
+    detail::call_kernel(variant, kernel, call, arguments.inputs, arguments.memory, context);
 }
 
 /// Runs on a GPU and returns true, or says why not.
 bool ran_on_gpu(const call_arguments &arguments, const char *pass, const tensor_types &types, std::string &reason) {
     const kernel_description *const kernel = detail::find_device_kernel(
-        *arguments.variant, pass, types, queries_of(arguments.query), arguments.schedule, reason);
+        *arguments.variant, pass, types, queries_of(arguments.query), arguments.schedule, arguments.memory, reason);
+    const bool may_use_cpu =
+        arguments.device == device_preference::gpu_else_cpu && arguments.memory == device_kind::cpu;
     if (kernel == nullptr) {
-        if (arguments.device == device_preference::gpu_else_cpu) {
+        if (may_use_cpu) {
             return false;
         }
-        throw unsupported_error(detail::text(arguments.variant->name, ": no GPU can run this call: ", reason,
-                                             ". Fix: prefer gpu_else_cpu, or add opencl to TARGETS of "
-                                             "heed_add_kernels and install a driver."));
+        throw unsupported_error(
+            detail::text(arguments.variant->name, ": no GPU can run this call: ", reason,
+                         ". Fix: ", arguments.memory == device_kind::cpu ? "prefer gpu_else_cpu, or " : "", "add ",
+                         arguments.memory == device_kind::cpu ? "opencl" : name_of(arguments.memory),
+                         " to TARGETS of heed_add_kernels and install a driver."));
     }
-    if (arguments.device != device_preference::gpu_else_cpu) {
+    if (!may_use_cpu) {
         run_kernel(arguments, *kernel);
         return true;
     }
@@ -103,10 +109,15 @@ void run(const call_arguments &arguments) {
         const tensor_types types(arguments.query.type, arguments.key.type,
                                  has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
         if (arguments.kernel != nullptr) {
+            if (arguments.memory != device_kind::cpu && arguments.memory != arguments.kernel->device) {
+                throw invalid_argument_error(detail::text(
+                    variant.name, ": tensors lie in memory of ", name_of(arguments.memory), ", kernel ",
+                    arguments.kernel->name, " is for ", name_of(arguments.kernel->device), ". Fix: choose another"));
+            }
             run_kernel(arguments, *arguments.kernel);
             return;
         }
-        if (arguments.device != device_preference::cpu) {
+        if (arguments.device != device_preference::cpu || arguments.memory != device_kind::cpu) {
             std::string reason;
             const bool done = ran_on_gpu(arguments, pass, types, reason);
             if (arguments.why_cpu != nullptr) {

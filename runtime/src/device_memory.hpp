@@ -29,6 +29,13 @@ class device_memory {
 
     void free(halide_buffer_t &buffer) noexcept;
 
+    /// Makes `buffer` stand for memory of the device, `data`, until it is released. Returns Halide's result.
+    int wrap(halide_buffer_t &buffer, char *data, device_kind kind) noexcept;
+    void release(halide_buffer_t &buffer, device_kind kind) noexcept;
+
+    /// Waits for what was begun. Returns Halide's result.
+    int finish(halide_buffer_t &wrapped) noexcept;
+
   private:
     call_context &context_;
     std::vector<halide_buffer_t *> lent_;

@@ -115,15 +115,15 @@ bool can_run(const kernel_description &kernel) {
     const auto held = [&](const char *name) { return kernels.with(name) != nullptr; };
     const auto usable = [&](const char *name) { return held(name) && can_run(*kernels.with(name)); };
     const bool known = list_of_levels([&](const char *name) { return is(name, isa); }) != "none";
-    const std::string reason = !known       ? "is not the name of an instruction set"
-                               : !held(isa) ? "is not among the targets that the library was built for"
+    const std::string reason = !known              ? "is not the name of an instruction set"
+                               : !held(isa)        ? "is not among the targets that the library was built for"
                                : is_of_device(isa) ? "cannot be used: " + why_unusable(*kernels.with(isa))
-                                            : "is not supported by this CPU";
-    throw unsupported_error(detail::text(
-        kernels.variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
-        ". Names: ",
-        list_of_levels([&](const char *name) { return held(name) || !is_of_device(name); }), "; in the library: ", list_of_levels(held),
-        "; usable here: ", list_of_levels(usable), ". Fix: choose a usable one, or none to get the best."));
+                                                   : "is not supported by this CPU";
+    throw unsupported_error(
+        detail::text(kernels.variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
+                     ". Names: ", list_of_levels([&](const char *name) { return held(name) || !is_of_device(name); }),
+                     "; in the library: ", list_of_levels(held), "; usable here: ", list_of_levels(usable),
+                     ". Fix: choose a usable one, or none to get the best."));
 }
 
 }  // namespace
@@ -187,12 +187,12 @@ namespace detail {
 
 const kernel_description *find_device_kernel(const variant_description &variant, const char *pass,
                                              const tensor_types &types, std::int64_t q_len, const char *schedule,
-                                             std::string &reason) {
+                                             device_kind kind, std::string &reason) {
     const kernel_filter kernels{variant, pass, &types, q_len, schedule};
     reason.clear();
     for (const char *name : device_isa_names) {
         const kernel_description *kernel = kernels.with(name);
-        if (kernel == nullptr) {
+        if (kernel == nullptr || (kind != device_kind::cpu && kernel->device != kind)) {
             continue;
         }
         const std::string unusable = why_unusable(*kernel);
@@ -202,7 +202,8 @@ const kernel_description *find_device_kernel(const variant_description &variant,
         reason += text(reason.empty() ? "" : "; ", name, ": ", unusable);
     }
     if (reason.empty()) {
-        reason = text("the library has no kernel of a GPU for the pass \"", pass, "\" and these types of tensors");
+        reason = text("the library has no kernel of ", kind == device_kind::cpu ? "a GPU" : name_of(kind),
+                      " for the pass \"", pass, "\" and these types of tensors");
     }
     return nullptr;
 }

@@ -38,6 +38,10 @@ class operand {
     }
 
     void set_data(char *data) noexcept { data_ = data; }
+    /// The data lie in memory of a device, which kernels read and write as they lie.
+    void set_on_device() noexcept { on_device_ = data_ != nullptr; }
+    bool is_on_device() const noexcept { return on_device_; }
+    char *place() const noexcept { return place_; }
     bool has_data() const noexcept { return data_ != nullptr; }
     bool is_written() const noexcept { return written_; }
     const char *name() const noexcept { return name_; }
@@ -45,9 +49,26 @@ class operand {
 
     bool fits(part part) const noexcept {
         if (for_device_) {
-            return elements(part) <= device_limit;
+            return elements(part) <= device_limit && (!on_device_ || span_fits(part));
         }
         return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
+    }
+
+    /// Whether what kernels promise each other of memory holds: see lies_compact.
+    bool can_be_used_in_place(bool in_fours) const noexcept {
+        return std::all_of(axes_, axes_ + buffer_.dimensions, [](const axis &axis) { return axis.stride >= 0; }) &&
+               (!in_fours || axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(1));
+    }
+
+    bool span_fits(part part) const noexcept {
+        std::int64_t last = 0;
+        for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
+            if (axes_[i].extent > 1 && axes_[i].stride > device_limit / axes_[i].extent) {
+                return false;
+            }
+            last += (std::max<std::int64_t>(axes_[i].extent, 1) - 1) * axes_[i].stride;
+        }
+        return last <= device_limit;
     }
 
     /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
@@ -119,7 +140,7 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_, for_device_;
+    bool written_, for_device_, on_device_ = false;
     int element_bytes_;
     char *data_ = nullptr;
     axis axes_[5];
@@ -157,10 +178,39 @@ void keep_groups(operand &operand, const tensor_shape &shape, char *zeros) noexc
     operand.set_data(empty ? zeros : shape.data);
 }
 
+/// The kernel with what it takes on the device and brings back from there.
+int run_on_device(const kernel_description &kernel, const std::vector<operand *> &operands, void **arguments,
+                  device_kind memory, device_memory &lent) {
+    int result = 0;
+    for (operand *operand : operands) {
+        if (!operand->is_on_device()) {
+            lent.lend(*operand->buffer(), operand->is_written());
+        } else if (result == 0) {
+            result = lent.wrap(*operand->buffer(), operand->place(), memory);
+        }
+    }
+    if (result == 0) {
+        result = kernel.run(arguments);
+    }
+    for (operand *operand : operands) {
+        if (result == 0 && operand->is_written()) {
+            result = operand->is_on_device() ? lent.finish(*operand->buffer()) : lent.fetch(*operand->buffer());
+        }
+    }
+    for (operand *operand : operands) {
+        if (operand->is_on_device()) {
+            lent.release(*operand->buffer(), memory);
+        } else {
+            lent.free(*operand->buffer());
+        }
+    }
+    return result;
+}
+
 }  // namespace
 
 void call_kernel(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
-                 const tensor *inputs, call_context &context) {
+                 const tensor *inputs, device_kind memory, call_context &context) {
     const bool no_keys = call.sizes.kv_len == 0;
     scratch_block zero_block;
     char *zeros = nullptr;
@@ -197,6 +247,23 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     if (has_value) {
         operands.push_back(&value);
     }
+    if (memory != device_kind::cpu) {
+        for (operand *operand : operands) {
+            const bool is_row_of_keys = operand == &key || operand == &value;
+            if (is_row_of_keys && no_keys) {
+                continue;  // it is in host memory and never read
+            }
+            operand->set_on_device();
+            if (operand->is_on_device() && !operand->can_be_used_in_place(is_row_of_keys)) {
+                throw invalid_argument_error(text(
+                    variant.name, ": ", operand->name(), " lies in memory of ", name_of(memory),
+                    is_row_of_keys ? ", and has a stride that is negative or no multiple of four elements, or begins "
+                                     "between such multiples"
+                                   : ", and has a negative stride",
+                    ". Kernels use such memory as it is. Fix: copy the tensor"));
+            }
+        }
+    }
     const auto all_fit = [&](part part) {
         return std::all_of(operands.begin(), operands.end(),
                            [part](const operand *operand) { return operand->fits(part); });
@@ -204,17 +271,22 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     const part part = all_fit(part::everything)  ? part::everything
                       : all_fit(part::one_batch) ? part::one_batch
                                                  : part::one_group;
+    if (memory == device_kind::opencl && part != part::everything) {
+        throw invalid_argument_error(text(variant.name, ": a tensor in memory of opencl has more than ", device_limit,
+                                          " elements, or as many with the gaps between them. Fix: call the kernel for "
+                                          "fewer batches at a time"));
+    }
     for (operand *operand : operands) {
         if (part == part::one_group && !operand->fits(part)) {
             const std::int64_t limit = for_device ? device_limit : halide_limit;
-            if (operand->elements(part) > limit) {
+            if (operand->elements(part) > limit || operand->is_on_device()) {
                 throw invalid_argument_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
                                                   " elements for each batch and group, kernels count at most ", limit));
             }
             operand->use_copies(part);
         } else if (!operand->has_data()) {
             operand->use_scratch(part);
-        } else if (for_device && !operand->lies_compact(part)) {
+        } else if (for_device && !operand->is_on_device() && !operand->lies_compact(part)) {
             operand->use_copies(part);
         }
     }
@@ -256,19 +328,9 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         for (std::int64_t group = 0; group < groups; ++group) {
             for (operand *operand : operands) {
                 operand->begin(part, batch, group);
-                if (for_device) {
-                    lent.lend(*operand->buffer(), operand->is_written());
-                }
             }
-            int result = kernel.run(arguments.data());
-            for (operand *operand : operands) {
-                if (for_device && result == 0 && operand->is_written()) {
-                    result = lent.fetch(*operand->buffer());
-                }
-                if (for_device) {
-                    lent.free(*operand->buffer());
-                }
-            }
+            const int result = for_device ? run_on_device(kernel, operands, arguments.data(), memory, lent)
+                                          : kernel.run(arguments.data());
             if (result != 0 || !context.error_text.empty()) {
                 report(variant, kernel, context, result);
             }

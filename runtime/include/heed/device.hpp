@@ -3,6 +3,12 @@
 // Devices besides the CPU that a kernel library may hold kernels for. Their drivers are opened when they are first
 // asked for: a program with such kernels starts on a machine without any driver, where devices() says what is missing.
 //
+// A call whose tensors lie in memory of a device says so by its option `memory`, copies nothing, and returns when the
+// results are there. For CUDA, pointers are device pointers, of the context that is current in the calling thread, and
+// work is put on the option `stream`. For OpenCL, a pointer is the cl_mem itself, of the context that Halide made, and
+// a tensor begins where its cl_mem does. Strides are free but not negative; where rows of key or value are multiples of
+// four elements, their strides are, too, and they begin at a multiple of as many bytes.
+//
 // OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
 // HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number).
 #pragma once

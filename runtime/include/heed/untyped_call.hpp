@@ -62,6 +62,9 @@ struct call_arguments {
     const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever `isa` and the types are
     device_preference device = device_preference::cpu;
     std::string *why_cpu = nullptr;  ///< receives why `gpu_else_cpu` ran on the CPU; emptied where it did not
+    /// Where query, key, value, output and log_sum_exp lie; see heed/device.hpp. Inputs lie in host memory always.
+    device_kind memory = device_kind::cpu;
+    void *stream = nullptr;  ///< of CUDA, on which a call on its memory works; null: the default one
 };
 
 /// Checks every argument, picks a kernel and runs it. Throws a heed::error.
