@@ -3,8 +3,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-extra_packages="clang doctest-dev g++-aarch64-linux-gnu qemu-user"
+extra_packages="clang doctest-dev g++-aarch64-linux-gnu ocl-icd-libopencl1 pocl-opencl-icd qemu-user"
 . examples/setup.sh
+.venv/bin/pip install -q --disable-pip-version-check --no-deps -r tests/requirements.txt
 
 cmake --preset ci
 cmake --build --preset ci

@@ -11,9 +11,12 @@ set(HEED_HOST_BUILD "" CACHE PATH "When cross-compiling: build folder of the sam
 #                                   per call
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
-#     [TARGETS <halide-target>...]  default: x86-64 with AVX-512, with AVX2 and FMA, and with neither; and arm-64-linux.
-#                                   Those of the processor that is built for count
-#     [EMIT stmt assembly])         also keep Halide's lowered loops and the assembly, in <build>/<target>.kernels
+#     [TARGETS <target>...]         of Halide; default: x86-64 with AVX-512, with AVX2 and FMA, and with neither; and
+#                                   arm-64-linux. Those of the processor that is built for count. Or kernels for GPUs, of
+#                                   the pass forward, see heed/device.hpp: opencl, and cuda for compute capability 8.0,
+#                                   cuda_capability_75 and cuda_capability_86 for others
+#     [EMIT stmt assembly device])  also keep Halide's lowered loops, the assembly, and what a GPU's driver compiles (PTX,
+#                                   OpenCL C), in <build>/<target>.kernels
 #
 # Makes a static library of the kernels. What links it may include <target>.hpp, which needs C++17: there, in NAMESPACE,
 # every variant is an object to call.
@@ -77,7 +80,7 @@ function(heed_add_kernels target)
             message(FATAL_ERROR "${context}: ${list} names a value twice: ${ARG_${list}}.")
         endif()
     endforeach()
-    _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly)
+    _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly device)
     if(NOT DEFINED ARG_TARGETS)
         heed_default_targets(ARG_TARGETS)
     endif()
@@ -101,6 +104,21 @@ function(heed_add_kernels target)
             message(FATAL_ERROR "${context}: VARIANTS names '${variant}' twice.")
         endif()
         list(APPEND seen ${variant})
+    endforeach()
+    set(devices opencl cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
+    set(cpu_targets ${ARG_TARGETS})
+    list(REMOVE_ITEM cpu_targets ${devices})
+    foreach(halide_target IN LISTS ARG_TARGETS)
+        if(halide_target IN_LIST devices AND NOT "forward" IN_LIST ARG_PASSES)
+            message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', and kernels of GPUs are of the pass forward "
+                                "alone. Fix: name it in PASSES, or leave the target out.")
+        endif()
+    endforeach()
+    foreach(pass IN LISTS ARG_PASSES)
+        if(NOT cpu_targets AND NOT pass STREQUAL "forward")
+            message(FATAL_ERROR "${context}: PASSES has '${pass}', for which there are no kernels of GPUs, and TARGETS has no "
+                                "CPU. Fix: add a target of a CPU, or leave the pass out.")
+        endif()
     endforeach()
     set(isas)
     foreach(halide_target IN LISTS ARG_TARGETS)
@@ -162,6 +180,10 @@ int main(int argc, char **argv) {
         foreach(part IN LISTS parts)
             foreach(dtype IN LISTS ARG_DTYPES)
                 foreach(halide_target IN LISTS ARG_TARGETS)
+                    # GPUs have schedules of this pass alone.
+                    if(halide_target IN_LIST devices AND NOT part MATCHES "^forward/")
+                        continue()
+                    endif()
                     list(APPEND choices "${part}/${dtype}/${halide_target}")
                 endforeach()
             endforeach()
@@ -184,6 +206,10 @@ int main(int argc, char **argv) {
             set(emit)
             if("stmt" IN_LIST ARG_EMIT)
                 set(emit --stmt)
+            endif()
+            if("device" IN_LIST ARG_EMIT AND halide_target IN_LIST devices)
+                list(APPEND byproducts "${base}.device")
+                list(APPEND emit --device-code)
             endif()
             set(tidy)
             if(NOT "assembly" IN_LIST ARG_EMIT)
@@ -270,8 +296,9 @@ endfunction()
 # The level of a Halide target, by the names of the kernel table. The features are those that the runtime asks the
 # processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
-    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux arm-64-linux)
-    set(levels avx512 avx2 avx2 x86_64 neon)
+    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux arm-64-linux
+                opencl cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
+    set(levels avx512 avx2 avx2 x86_64 neon opencl cuda_80 cuda_75 cuda_80 cuda_86)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)
@@ -299,6 +326,9 @@ function(_heed_targets_of_processor context targets result)
     list(REMOVE_ITEM others ${processor})
     set(of_processor ${targets})
     list(FILTER of_processor EXCLUDE REGEX "^${others}")
+    if(NOT processor STREQUAL x86-)  # kernels of GPUs are started by x86-64 alone
+        list(FILTER of_processor INCLUDE REGEX "^${processor}")
+    endif()
     if(NOT of_processor)
         list(JOIN targets " " given)
         list(JOIN levels " " known)

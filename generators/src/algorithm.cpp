@@ -3,8 +3,6 @@
 
 #include <heed/halide_arithmetic.hpp>
 
-#include <cmath>
-
 #include "arithmetic.hpp"
 
 namespace heed::generators {
@@ -19,19 +17,6 @@ namespace {
 Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
 
 int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
-
-/// A sum of many products is rounded at the magnitude that it has reached: long rows are added up in parts, of equal
-/// size where there is one. For rows of 576 elements that takes a fifth of the error. Scores that are not divided by
-/// the root of head_dim, as T5's, are as many times larger, and so are their errors: theirs are added up in short
-/// parts, which cost AVX2 a tenth of its speed.
-int product_parts(const variant_source &variant) {
-    const int longest = variant.scale * std::sqrt(variant.head_dim) > 1.5 ? 32 : 128;
-    const int fewest = (variant.head_dim + longest - 1) / longest;
-    for (int parts = fewest; parts <= 2 * fewest; ++parts) {
-        if (variant.head_dim % parts == 0) return parts;
-    }
-    return fewest;
-}
 
 }  // namespace
 

@@ -43,10 +43,15 @@ Expr exp_of_nonpositive(const Expr &x) {
     return Halide::select(strict_less(x, -44.0f), 0.0f, power * power_of_two);
 }
 
-Expr to_float(const Expr &stored, bool has_f16c) {
-    if (stored.type() == Halide::Float(32)) return stored;
-    const bool is_f16 = stored.type() == Halide::Float(16);
-    if (stored.type().is_int() || (is_f16 && has_f16c)) return Halide::cast<float>(stored);
+Expr to_float(const Expr &stored, bool has_f16c) { return to_float(stored, stored.type(), has_f16c); }
+
+Expr to_float(const Expr &stored, const Halide::Type &type, bool has_f16c) {
+    if (type == Halide::Float(32)) return stored;
+    const bool is_f16 = type == Halide::Float(16);
+    if (type.is_int()) return Halide::cast<float>(stored);
+    if (is_f16 && has_f16c) {
+        return Halide::cast<float>(stored.type() == type ? stored : Halide::reinterpret(type, stored));
+    }
     const Expr bits = Halide::cast<uint32_t>(Halide::reinterpret<uint16_t>(stored));
     if (!is_f16) return Halide::reinterpret<float>(bits << 16);
     // The exponent's bias grows from 15 to 127 by a multiplication, which makes subnormal numbers right, too.
@@ -59,8 +64,13 @@ Expr to_float(const Expr &stored, bool has_f16c) {
 
 Expr from_float(const Expr &value, const Halide::Type &type, bool has_f16c) {
     if (type == Halide::Float(32)) return value;
+    if (type == Halide::Float(16) && has_f16c) return Halide::cast(type, value);
+    return Halide::reinterpret(type, bits_from_float(value, type, has_f16c));
+}
+
+Expr bits_from_float(const Expr &value, const Halide::Type &type, bool has_f16c) {
     const bool is_f16 = type == Halide::Float(16);
-    if (is_f16 && has_f16c) return Halide::cast(type, value);
+    if (is_f16 && has_f16c) return Halide::reinterpret<uint16_t>(Halide::cast(type, value));
     const auto word = [](uint32_t number) { return Expr(number); };
     const Expr bits = Halide::reinterpret<uint32_t>(value), magnitude = bits & word(0x7fffffff);
     const Expr is_nan = magnitude > word(0x7f800000);
@@ -82,7 +92,7 @@ Expr from_float(const Expr &value, const Halide::Type &type, bool has_f16c) {
     } else {
         result = Halide::select(is_nan, (bits >> 16) | word(0x40), rounded(bits, 16));
     }
-    return Halide::reinterpret(type, Halide::cast<uint16_t>(result));
+    return Halide::cast<uint16_t>(result);
 }
 
 Expr minus_infinity() {

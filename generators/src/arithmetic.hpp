@@ -17,8 +17,14 @@ Halide::Expr exp_of_nonpositive(const Halide::Expr &x);
 /// stays NaN, which Halide's conversions do not promise. Of i8 the whole number.
 Halide::Expr to_float(const Halide::Expr &stored, bool has_f16c);
 
+/// The same of an element that is of `type`, or is its bits as a whole number.
+Halide::Expr to_float(const Halide::Expr &stored, const Halide::Type &type, bool has_f16c);
+
 /// A float as it is stored, rounded to nearest, ties to even.
 Halide::Expr from_float(const Halide::Expr &value, const Halide::Type &type, bool has_f16c);
+
+/// The bits of the same, as a whole number.
+Halide::Expr bits_from_float(const Halide::Expr &value, const Halide::Type &type, bool has_f16c);
 
 /// -inf.
 Halide::Expr minus_infinity();

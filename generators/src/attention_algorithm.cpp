@@ -3,6 +3,8 @@
 
 #include <heed/halide_arithmetic.hpp>
 
+#include <cmath>
+
 #include "arithmetic.hpp"
 
 namespace heed::generators {
@@ -18,6 +20,15 @@ const int hidden_pair = 0x7fd5a5a5;
 Halide::Internal::Interval keys_where(const std::function<Expr(const Expr &)> &may_attend) {
     const Expr key = Halide::Internal::Variable::make(Halide::Int(32), "this_key");
     return Halide::Internal::solve_for_outer_interval(may_attend(key), "this_key");
+}
+
+int product_parts(const variant_source &variant) {
+    const int longest = variant.scale * std::sqrt(variant.head_dim) > 1.5 ? 32 : 128;
+    const int fewest = (variant.head_dim + longest - 1) / longest;
+    for (int parts = fewest; parts <= 2 * fewest; ++parts) {
+        if (variant.head_dim % parts == 0) return parts;
+    }
+    return fewest;
 }
 
 attention_algorithm::attention_algorithm(const variant_source &source, const storage_types &stored)
@@ -127,10 +138,10 @@ std::vector<Halide::Argument> attention_algorithm::input_arguments() const {
 
 forward_attention::forward_attention(const variant_source &source, const storage_types &stored)
     : attention_algorithm(source, stored),
-      query(types.query, 5, "query"),
-      key(types.key, 4, "key"),
-      value(types.value, 4, "value"),
-      output(types.output, 5, "output") {
+      query(types.in_memory(types.query), 5, "query"),
+      key(types.in_memory(types.key), 4, "key"),
+      value(types.in_memory(types.value), 4, "value"),
+      output(types.in_memory(types.output), 5, "output") {
     if (types.key == Halide::Int(8)) key_scale = Halide::ImageParam(Halide::Float(32), 3, "key_scale");
     if (types.value == Halide::Int(8)) value_scale = Halide::ImageParam(Halide::Float(32), 3, "value_scale");
     if (types.in_pages) pages = Halide::ImageParam(Halide::Int(32), 1, "pages");
@@ -187,14 +198,14 @@ Expr forward_attention::scale_of_value(const row_place &place) const {
 
 Expr forward_attention::stored_key(const Expr &index, const Expr &kv_pos) const {
     const row_place place = place_of(kv_pos);
-    const Expr element = to_float(key(index, place.row, group, place.outer), types.has_f16c);
+    const Expr element = to_float(key(index, place.row, group, place.outer), types.key, types.has_f16c);
     const Expr scale = scale_of_key(place);
     return scale.defined() ? element * scale : element;
 }
 
 Expr forward_attention::stored_value(const Expr &index, const Expr &kv_pos) const {
     const row_place place = place_of(kv_pos);
-    const Expr element = to_float(value(index, place.row, group, place.outer), types.has_f16c);
+    const Expr element = to_float(value(index, place.row, group, place.outer), types.value, types.has_f16c);
     const Expr scale = scale_of_value(place);
     return scale.defined() ? element * scale : element;
 }

@@ -13,6 +13,8 @@
 #include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
+#include "schedule_gpu_decode.hpp"
+#include "schedule_gpu_prefill.hpp"
 
 namespace heed::generators {
 
@@ -102,6 +104,30 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
     return {tile.rows, tile.keys, tile.heads_per_tile, 0, range_tables_of(variant, tile.heads_per_tile == 1)};
 }
 
+kernel_pipelines make_gpu_prefill(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tiles tiles = gpu_tiles_for(variant);
+    gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
+    schedule_gpu_prefill(attention, tiles);
+    return {{attention.results(), attention.arguments()}, {}};
+}
+
+kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_plan &) {
+    const gpu_tile_shape tile = gpu_tiles_for(variant).tile;
+    return {tile.rows, tile.keys, 1, 0, {}};
+}
+
+kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tiles tiles = gpu_decode_tiles_for(variant);
+    gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
+    schedule_gpu_decode(attention, tiles);
+    return {{attention.results(), attention.arguments()}, {}};
+}
+
+kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tile_shape tile = gpu_decode_tiles_for(variant).tile;
+    return {tile.rows, tile.keys, tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}};
+}
+
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
     decode_attention attention(variant, decode_shape_for(variant, plan.isa), plan.types);
     schedule_cpu_decode(attention);
@@ -155,39 +181,58 @@ auto from_cache(const variant_source &variant, const kernel_plan &plan) {
 /// How a pass is computed, and for what.
 struct schedule_entry {
     const char *pass, *schedule;
+    bool is_for_gpus;
     kernel_pipelines (*make)(const variant_source &, const kernel_plan &);
     kernel_facts (*facts)(const variant_source &, const kernel_plan &);
 };
 
 /// In the order in which a call looks for a kernel that suits its sizes.
-constexpr schedule_entry schedules[] = {{"forward", "decode", make_decode, facts_of_decode},
-                                        {"forward", "prefill", make_prefill, facts_of_prefill},
-                                        {"weights", "prefill", make_weights, facts_of_weights},
-                                        {"append", "rows", make_append, facts_of_append},
-                                        {"cached", "decode", from_cache<make_decode>, from_cache<facts_of_decode>},
-                                        {"cached", "prefill", from_cache<make_prefill>, from_cache<facts_of_prefill>}};
+constexpr bool cpu = false, gpu = true;
+constexpr schedule_entry schedules[] = {
+    {"forward", "decode", cpu, make_decode, facts_of_decode},
+    {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
+    {"forward", "decode", gpu, make_gpu_decode, facts_of_gpu_decode},
+    {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
+    {"weights", "prefill", cpu, make_weights, facts_of_weights},
+    {"append", "rows", cpu, make_append, facts_of_append},
+    {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},
+    {"cached", "prefill", cpu, from_cache<make_prefill>, from_cache<facts_of_prefill>}};
 
-const schedule_entry &find_schedule(const std::string &pass, const std::string &schedule) {
+const schedule_entry &schedule_of(const kernel_plan &plan) {
     for (const schedule_entry &entry : schedules) {
-        if (entry.pass == pass && entry.schedule == schedule) return entry;
+        if (entry.pass == plan.pass && entry.schedule == plan.schedule && entry.is_for_gpus == plan.is_for_gpus()) {
+            return entry;
+        }
     }
-    throw std::invalid_argument("the pass '" + pass + "' has no schedule '" + schedule + "'");
+    throw std::invalid_argument("the pass '" + plan.pass + "' has no schedule '" + plan.schedule + "' for " + plan.isa);
 }
 
 /// Of one variant, in the order in which a call looks for a kernel: the best level first, then as schedules are.
 std::vector<kernel_plan> plans_of(const generator_library &library, const variant_source &variant,
                                   const std::vector<kernel_choice> &choices) {
     std::vector<kernel_plan> plans;
-    for (const std::string &isa : prefill_isas()) {
+    std::vector<std::string> isas = prefill_isas();
+    isas.insert(isas.end(), gpu_isas().begin(), gpu_isas().end());
+    for (const std::string &isa : isas) {
         for (const schedule_entry &entry : schedules) {
             for (const kernel_choice &choice : choices) {
                 if (choice.pass != entry.pass || choice.schedule != entry.schedule) continue;
                 const kernel_plan plan = plan_kernel(library, variant, choice);
-                if (plan.isa == isa) plans.push_back(plan);
+                if (plan.isa == isa && plan.is_for_gpus() == entry.is_for_gpus) plans.push_back(plan);
             }
         }
     }
     return plans;
+}
+
+/// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else
+/// warns.
+void check_shared_bytes(const variant_source &variant, const kernel_plan &plan, int bytes) {
+    if (bytes <= most_shared_bytes) return;
+    throw std::invalid_argument(variant.name + ": its tiles take " + std::to_string(bytes) +
+                                " bytes of memory that a block of threads shares, and devices of " + plan.isa +
+                                " have " + std::to_string(most_shared_bytes) +
+                                ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
 /// Halide's prefetches are of the kind that passes by the second cache, and there is no way to ask it for another. They
@@ -212,33 +257,44 @@ void prefetch_into_second_cache(const std::string &assembly) {
 }  // namespace
 
 kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice) {
-    if (!Target::validate_target_string(choice.target)) {
-        throw std::invalid_argument("'" + choice.target + "' is not a Halide target");
-    }
     kernel_plan plan;
-    plan.target = Target(choice.target);
-    plan.isa = prefill_isa(plan.target);
+    if (const gpu_target *gpu = find_gpu_target(choice.target)) {
+        plan.device = gpu->device;
+        plan.device_version = gpu->version;
+        plan.isa = gpu->isa;
+        plan.target = Target(gpu->halide_target);
+    } else {
+        if (!Target::validate_target_string(choice.target)) {
+            throw std::invalid_argument("'" + choice.target + "' is not a Halide target");
+        }
+        plan.target = Target(choice.target);
+        plan.isa = prefill_isa(plan.target);
+    }
     plan.pass = choice.pass;
     plan.schedule = choice.schedule;
     plan.types = parse_types(choice.dtype);
+    plan.types.as_bits = plan.is_for_gpus();
     plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
-                          plan.target.arch == Target::ARM;
+                          plan.target.arch == Target::ARM || plan.device == "cuda";
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
     return plan;
 }
 
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops) {
-    const kernel_pipelines pipelines = find_schedule(plan.pass, plan.schedule).make(variant, plan);
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops,
+                 bool with_device_code) {
+    const kernel_pipelines pipelines = schedule_of(plan).make(variant, plan);
 
     std::map<Halide::OutputFileType, std::string> files{{Halide::OutputFileType::assembly, base + ".s"}};
     if (with_loops) files[Halide::OutputFileType::stmt] = base + ".stmt";
-    // One Halide runtime serves all kernels of a program; it comes with heed::runtime. Addresses are 64 bits wide.
+    if (with_device_code && plan.is_for_gpus()) files[Halide::OutputFileType::device_code] = base + ".device";
+    // One Halide runtime serves all kernels of a program; it comes with heed::runtime.
     Target target = plan.target.with_feature(Target::NoRuntime)
                         .with_feature(Target::UserContext)
-                        .with_feature(Target::LargeBuffers)
                         .with_feature(Target::NoBoundsQuery);
+    // Addresses are 64 bits wide; a GPU would count all its indices in as many.
+    if (!plan.is_for_gpus()) target.set_feature(Target::LargeBuffers);
     // Every 64-bit ARM processor converts f16, but without the extension that adds arithmetic in f16 Halide emulates
     // the conversions. No kernel has such arithmetic; the assembler, which does not know the extension, would refuse
     // it.
@@ -250,6 +306,7 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
         for (const auto &function : tables.functions()) all.append(function);
         for (const auto &buffer : tables.buffers()) all.append(buffer);
     }
+    if (plan.is_for_gpus()) check_shared_bytes(variant, plan, shared_bytes_of(all));
     all.compile(files);
     prefetch_into_second_cache(base + ".s");
 }
@@ -294,7 +351,7 @@ std::string table_text(const generator_library &library, const std::vector<kerne
     for (const variant_source &variant : library.variants) {
         lists << "constexpr heed::kernel_description kernels_of_" << variant.name << "[] = {\n";
         for (const kernel_plan &plan : plans_of(library, variant, choices)) {
-            const kernel_facts facts = find_schedule(plan.pass, plan.schedule).facts(variant, plan);
+            const kernel_facts facts = schedule_of(plan).facts(variant, plan);
             const std::vector<range_table> &made = facts.tables;
             out << "int " << plan.symbol << "_argv(void **);\n";
             std::string tables = "nullptr, 0, nullptr";
@@ -315,7 +372,8 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                   << quoted(plan.isa) << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
                   << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
                   << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
-                  << ", " << facts.most_queries << "},\n";
+                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version
+                  << "},\n";
         }
         lists << "};\n";
         entries << "    heed::describe<" << library.variants_namespace << "::" << variant.name << ">("

@@ -23,6 +23,9 @@ struct kernel_plan {
     std::string name;    ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     std::string symbol;  ///< heed_<library>_<name>
     std::string isa, pass, schedule;
+    std::string device = "cpu";  ///< as heed::device_kind names it
+    int device_version = 0;      ///< that it must have, as heed::device counts them
+    bool is_for_gpus() const { return device != "cpu"; }
     storage_types types;
     Halide::Target target;
 };
@@ -30,8 +33,10 @@ struct kernel_plan {
 /// Throws std::invalid_argument if there is no such target, no schedule for it, or no such type.
 kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice);
 
-/// Writes <base>.s and, `with_loops`, Halide's lowered statement beside it, <base>.stmt.
-void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops);
+/// Writes <base>.s; `with_loops`, Halide's lowered statement beside it, <base>.stmt; and `with_device_code`, for a GPU,
+/// what its driver gets to compile (PTX, OpenCL C, SPIR-V), <base>.device.
+void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops,
+                 bool with_device_code);
 
 std::string header_text(const generator_library &library);
 std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices);

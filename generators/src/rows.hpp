@@ -21,6 +21,13 @@ struct storage_types {
     /// Keys and values lie in the pages of a cache, (dim, token, group, page), and elements of type i8 are multiples of
     /// a scale per token and group.
     bool in_pages = false;
+    /// Elements of two bytes come as whole numbers with the same bits: the languages of GPUs lack one or both types.
+    bool as_bits = false;
+
+    /// The type of an argument whose elements are of `type`.
+    Halide::Type in_memory(const Halide::Type &type) const {
+        return as_bits && type.is_float() && type.bits() == 16 ? Halide::UInt(16) : type;
+    }
 };
 
 /// An argument for an `input<"name">`: a table, or a number if its rank is 0.

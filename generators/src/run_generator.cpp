@@ -62,7 +62,7 @@ int run_generator(const generator_library &library, int argc, char **argv) {
     std::string variant, output;
     kernel_choice choice;
     std::vector<std::string> choices;
-    bool with_loops = false;
+    bool with_loops = false, with_device_code = false;
 
     CLI::App *kernel = app.add_subcommand("kernel", "Compile the kernel of one variant for one target");
     kernel->add_option("--variant", variant)->required();
@@ -72,9 +72,10 @@ int run_generator(const generator_library &library, int argc, char **argv) {
     kernel->add_option("--target", choice.target, "Halide target")->required();
     kernel->add_option("--output", output, "Path of the files without their endings")->required();
     kernel->add_flag("--stmt", with_loops, "Also write Halide's lowered loops");
+    kernel->add_flag("--device-code", with_device_code, "Also write what the driver of a GPU compiles");
     kernel->callback([&] {
         const variant_source &source = find_variant(library, variant);
-        emit_kernel(source, plan_kernel(library, source, choice), output, with_loops);
+        emit_kernel(source, plan_kernel(library, source, choice), output, with_loops, with_device_code);
     });
 
     CLI::App *table = app.add_subcommand("table", "Write the source of the kernel table");

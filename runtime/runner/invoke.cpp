@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "invoke.hpp"
 
+#include <fmt/format.h>
 #include <heed/cached_call.hpp>
+#include <heed/device.hpp>
 #include <heed/float16.hpp>
 #include <heed/isa.hpp>
 #include <heed/key_value_cache.hpp>
@@ -223,7 +225,12 @@ class call_on_cache : public prepared_call::arguments {
 
 bool has_log_sum_exp(const variant_description &variant) { return variant.readings.weight_of_score == nullptr; }
 
-bool runs_here(const kernel_description &kernel) { return isa_available(kernel.isa); }
+std::string why_not_here(const kernel_description &kernel) {
+    if (kernel.device != device_kind::cpu) return why_unusable(kernel);
+    return isa_available(kernel.isa) ? "" : fmt::format("this CPU lacks {}", kernel.isa);
+}
+
+bool runs_here(const kernel_description &kernel) { return why_not_here(kernel).empty(); }
 
 prepared_call::prepared_call(const problem &of, const results &into, const kernel_description &kernel, int threads,
                              bool log_sum_exp) {

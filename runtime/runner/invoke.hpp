@@ -7,6 +7,7 @@
 #include <heed/kernel_table.hpp>
 
 #include <memory>
+#include <string>
 
 #include "problem.hpp"
 
@@ -17,6 +18,9 @@ bool has_log_sum_exp(const variant_description &variant);
 
 /// Whether this machine can run the kernel.
 bool runs_here(const kernel_description &kernel);
+
+/// Why it cannot; empty if it can.
+std::string why_not_here(const kernel_description &kernel);
 
 /// A call with all its arguments, to be made any number of times.
 class prepared_call {

@@ -29,6 +29,7 @@ json variant_record(const variant_description &variant) {
                            {"pass", kernel.pass},
                            {"schedule", kernel.schedule},
                            {"isa", kernel.isa},
+                           {"device", name_of(kernel.device)},
                            {"dtype", types_text(kernel.types)},
                            {"query_tile", kernel.query_tile},
                            {"key_tile", kernel.key_tile},
@@ -58,7 +59,9 @@ int list(const kernel_library &library, bool as_json) {
             const kernel_description &kernel = variant.kernels[k];
             fmt::print("  kernel {} (pass {}, {}, tile {} x {}){}\n", kernel.name, kernel.pass,
                        types_text(kernel.types), kernel.query_tile, kernel.key_tile,
-                       runs_here(kernel) ? "" : ", not for this machine");
+                       runs_here(kernel)                   ? ""
+                       : kernel.device == device_kind::cpu ? ", not for this machine"
+                                                           : ", not here: " + why_not_here(kernel));
         }
     }
     return 0;

@@ -41,8 +41,8 @@ std::vector<const kernel_description *> select_kernels(const variant_description
         if (runs_here(kernel)) {
             result.push_back(&kernel);
         } else if (!isas.empty()) {
-            throw std::invalid_argument(
-                fmt::format("{}: this machine cannot run the kernel for '{}'", variant.name, kernel.isa));
+            throw std::invalid_argument(fmt::format("{}: this machine cannot run the kernel for '{}': {}", variant.name,
+                                                    kernel.isa, why_not_here(kernel)));
         }
     }
     if (pass != nullptr && present.empty()) return {};

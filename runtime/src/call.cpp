@@ -2,13 +2,16 @@
 
 #include <limits>
 
+#include <heed/device.hpp>
 #include <heed/untyped_call.hpp>
 
 #include "argument_check.hpp"
 #include "as_status.hpp"
 #include "call_context.hpp"
 #include "call_frame.hpp"
+#include "device_kernel.hpp"
 #include "kernel_call.hpp"
+#include "text.hpp"
 
 namespace heed {
 
@@ -36,6 +39,66 @@ std::int64_t queries_of(const tensor &query) noexcept {
     return query.rank == 4 && query.extents != nullptr ? query.extents[2] : 0;
 }
 
+void run_kernel(const call_arguments &arguments, const kernel_description &kernel) {
+    const variant_description &variant = *arguments.variant;
+    const detail::checked_call call = detail::check_arguments(arguments, kernel);
+    detail::call_context context;
+    const auto &[batch, q_len, kv_len] = call.sizes;
+    context.thread_limit = detail::useful_threads(detail::operations_of(variant, batch * q_len, kv_len),
+                                                  detail::operations_per_thread, arguments.threads);
+    if (batch == 0 || q_len == 0) {
+        return;
+    }
+    if (call.output.axes[3].extent == 0) {  // no key has a weight
+        write_log_sum_exp_of_nothing(call.log_sum_exp);
+        return;
+    }
+    detail::install_halide_hooks();
+    if (kernel.device != device_kind::cpu) {
+        const std::string unusable = why_unusable(kernel);
+        if (!unusable.empty()) {
+            throw unsupported_error(detail::text(variant.name, ": kernel ", kernel.name, " cannot run here: ", unusable,
+                                                 ". Fix: call a kernel of the CPU."));
+        }
+    }
+    context.on_memory_of_cuda = arguments.memory == device_kind::cuda;
+    context.cuda_stream = arguments.stream;
+    const detail::context_scope scope(&context);
+    detail::call_kernel(variant, kernel, call, arguments.inputs, arguments.memory, context);
+}
+
+/// Runs on a GPU and returns true, or says why not.
+bool ran_on_gpu(const call_arguments &arguments, const char *pass, const tensor_types &types, std::string &reason) {
+    const kernel_description *const kernel = detail::find_device_kernel(
+        *arguments.variant, pass, types, queries_of(arguments.query), arguments.schedule, arguments.memory, reason);
+    const bool may_use_cpu =
+        arguments.device == device_preference::gpu_else_cpu && arguments.memory == device_kind::cpu;
+    if (kernel == nullptr) {
+        if (may_use_cpu) {
+            return false;
+        }
+        throw unsupported_error(
+            detail::text(arguments.variant->name, ": no GPU can run this call: ", reason,
+                         ". Fix: ", arguments.memory == device_kind::cpu ? "prefer gpu_else_cpu, or " : "", "add ",
+                         arguments.memory == device_kind::cpu ? "opencl" : name_of(arguments.memory),
+                         " to TARGETS of heed_add_kernels and install a driver."));
+    }
+    if (!may_use_cpu) {
+        run_kernel(arguments, *kernel);
+        return true;
+    }
+    // What a device failed to compute has left no trace in the results.
+    try {
+        run_kernel(arguments, *kernel);
+        return true;
+    } catch (const kernel_error &failure) {
+        reason = failure.what();
+    } catch (const out_of_memory_error &failure) {
+        reason = failure.what();
+    }
+    return false;
+}
+
 }  // namespace
 
 void run(const call_arguments &arguments) {
@@ -45,25 +108,27 @@ void run(const call_arguments &arguments) {
         const bool has_value = arguments.value.given();
         const tensor_types types(arguments.query.type, arguments.key.type,
                                  has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
-        const kernel_description &kernel =
-            arguments.kernel != nullptr
-                ? *arguments.kernel
-                : choose_kernel(variant, arguments.isa, pass, &types, queries_of(arguments.query), arguments.schedule);
-        const detail::checked_call call = detail::check_arguments(arguments, kernel);
-        detail::call_context context;
-        const auto &[batch, q_len, kv_len] = call.sizes;
-        context.thread_limit = detail::useful_threads(detail::operations_of(variant, batch * q_len, kv_len),
-                                                      detail::operations_per_thread, arguments.threads);
-        if (batch == 0 || q_len == 0) {
+        if (arguments.kernel != nullptr) {
+            if (arguments.memory != device_kind::cpu && arguments.memory != arguments.kernel->device) {
+                throw invalid_argument_error(detail::text(
+                    variant.name, ": tensors lie in memory of ", name_of(arguments.memory), ", kernel ",
+                    arguments.kernel->name, " is for ", name_of(arguments.kernel->device), ". Fix: choose another"));
+            }
+            run_kernel(arguments, *arguments.kernel);
             return;
         }
-        if (call.output.axes[3].extent == 0) {  // no key has a weight
-            write_log_sum_exp_of_nothing(call.log_sum_exp);
-            return;
+        if (arguments.device != device_preference::cpu || arguments.memory != device_kind::cpu) {
+            std::string reason;
+            const bool done = ran_on_gpu(arguments, pass, types, reason);
+            if (arguments.why_cpu != nullptr) {
+                *arguments.why_cpu = done ? std::string() : reason;
+            }
+            if (done) {
+                return;
+            }
         }
-        detail::install_halide_hooks();
-        const detail::context_scope scope(&context);
-        detail::call_kernel(variant, kernel, call, arguments.inputs, context);
+        run_kernel(arguments, choose_kernel(variant, arguments.isa, pass, &types, queries_of(arguments.query),
+                                            arguments.schedule));
     });
 }
 

@@ -20,6 +20,9 @@ struct call_context {
     std::string error_text;  ///< the first one reported
     bool out_of_memory = false;
     std::size_t refused_bytes = 0;
+
+    bool on_memory_of_cuda = false;  ///< works in the caller's context and stream
+    void *cuda_stream = nullptr;
 };
 
 /// The context of the call that this thread works for, or null.

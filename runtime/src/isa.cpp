@@ -8,8 +8,10 @@
 #include <iterator>
 #include <string>
 
+#include <heed/device.hpp>
 #include <heed/untyped_call.hpp>
 
+#include "device_kernel.hpp"
 #include "text.hpp"
 
 #if defined(__x86_64__)
@@ -52,16 +54,23 @@ constexpr bool is_arm_64 = false;
 
 bool is(const char *a, const char *b) noexcept { return std::strcmp(a, b) == 0; }
 
+bool is_of_device(const char *isa) noexcept {
+    return std::any_of(std::begin(device_isa_names), std::end(device_isa_names),
+                       [isa](const char *name) { return is(name, isa); });
+}
+
 /// The levels that pass `test`, as a list for a message.
 template <typename Test>
 std::string list_of_levels(Test test) {
     std::string list;
-    for (const char *name : isa_names) {
+    const auto add = [&](const char *name) {
         if (test(name)) {
             list += list.empty() ? "" : ", ";
             list += name;
         }
-    }
+    };
+    std::for_each(std::begin(isa_names), std::end(isa_names), add);
+    std::for_each(std::begin(device_isa_names), std::end(device_isa_names), add);
     return list.empty() ? "none" : list;
 }
 
@@ -97,22 +106,29 @@ struct kernel_filter {
     }
 
     bool holds_any() const noexcept {
-        return std::any_of(std::begin(isa_names), std::end(isa_names),
-                           [this](const char *name) { return with(name) != nullptr; });
+        const auto holds = [this](const char *name) { return with(name) != nullptr; };
+        return std::any_of(std::begin(isa_names), std::end(isa_names), holds) ||
+               std::any_of(std::begin(device_isa_names), std::end(device_isa_names), holds);
     }
 };
 
+bool can_run(const kernel_description &kernel) {
+    return kernel.device == device_kind::cpu ? isa_available(kernel.isa) : why_unusable(kernel).empty();
+}
+
 [[noreturn]] void refuse_forced(const kernel_filter &kernels, const char *isa, const char *origin) {
     const auto held = [&](const char *name) { return kernels.with(name) != nullptr; };
-    const auto usable = [&](const char *name) { return held(name) && isa_available(name); };
+    const auto usable = [&](const char *name) { return held(name) && can_run(*kernels.with(name)); };
     const bool known = list_of_levels([&](const char *name) { return is(name, isa); }) != "none";
-    const char *reason = !known      ? "is not the name of an instruction set"
-                         : held(isa) ? "is not supported by this CPU"
-                                     : "is not among the targets that the library was built for";
-    throw unsupported_error(detail::text(
-        kernels.variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
-        ". Names: ", list_of_levels([](const char *) { return true; }), "; in the library: ", list_of_levels(held),
-        "; usable here: ", list_of_levels(usable), ". Fix: choose a usable one, or none to get the best."));
+    const std::string reason = !known              ? "is not the name of an instruction set"
+                               : !held(isa)        ? "is not among the targets that the library was built for"
+                               : is_of_device(isa) ? "cannot be used: " + why_unusable(*kernels.with(isa))
+                                                   : "is not supported by this CPU";
+    throw unsupported_error(
+        detail::text(kernels.variant.name, ": instruction set \"", isa, "\" (", origin, ") ", reason,
+                     ". Names: ", list_of_levels([&](const char *name) { return held(name) || !is_of_device(name); }),
+                     "; in the library: ", list_of_levels(held), "; usable here: ", list_of_levels(usable),
+                     ". Fix: choose a usable one, or none to get the best."));
 }
 
 }  // namespace
@@ -153,8 +169,8 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         origin = "environment variable HEED_ISA";
     }
     if (isa != nullptr && *isa != '\0') {
-        const kernel_description *kernel = isa_available(isa) ? kernels.with(isa) : nullptr;
-        if (kernel == nullptr) {
+        const kernel_description *kernel = kernels.with(isa);
+        if (kernel == nullptr || !can_run(*kernel)) {
             refuse_forced(kernels, isa, origin);
         }
         return *kernel;
@@ -170,7 +186,35 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         detail::text(variant.name, ": this CPU cannot run any kernel of the library. In the library: ",
                      list_of_levels([&](const char *name) { return kernels.with(name) != nullptr; }),
                      "; this CPU has: ", list_of_levels([](const char *name) { return isa_available(name); }),
-                     ". Fix: add ", is_arm_64 ? "arm-64-linux" : "x86-64-linux", " to TARGETS of heed_add_kernels."));
+                     ". Fix: add ", is_arm_64 ? "arm-64-linux" : "x86-64-linux",
+                     " to TARGETS of heed_add_kernels, or let calls prefer a GPU."));
 }
+
+namespace detail {
+
+const kernel_description *find_device_kernel(const variant_description &variant, const char *pass,
+                                             const tensor_types &types, std::int64_t q_len, const char *schedule,
+                                             device_kind kind, std::string &reason) {
+    const kernel_filter kernels{variant, pass, &types, q_len, schedule};
+    reason.clear();
+    for (const char *name : device_isa_names) {
+        const kernel_description *kernel = kernels.with(name);
+        if (kernel == nullptr || (kind != device_kind::cpu && kernel->device != kind)) {
+            continue;
+        }
+        const std::string unusable = why_unusable(*kernel);
+        if (unusable.empty()) {
+            return kernel;
+        }
+        reason += text(reason.empty() ? "" : "; ", name, ": ", unusable);
+    }
+    if (reason.empty()) {
+        reason = text("the library has no kernel of ", kind == device_kind::cpu ? "a GPU" : name_of(kind),
+                      " for the pass \"", pass, "\" and these types of tensors");
+    }
+    return nullptr;
+}
+
+}  // namespace detail
 
 }  // namespace heed

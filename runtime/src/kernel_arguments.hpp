@@ -64,8 +64,14 @@ inline halide_type_t halide_type(data_type type) noexcept {
     return {code, static_cast<std::uint8_t>(8 * bytes_of(type))};
 }
 
-inline void describe(halide_buffer_t &buffer, data_type type, halide_dimension_t *dimensions, int rank) noexcept {
-    buffer.type = halide_type(type);
+/// Kernels of devices take elements of two bytes as their bits.
+inline halide_type_t halide_type(data_type type, bool as_bits) noexcept {
+    return as_bits && bytes_of(type) == 2 ? halide_type_t{halide_type_uint, 16} : halide_type(type);
+}
+
+inline void describe(halide_buffer_t &buffer, data_type type, halide_dimension_t *dimensions, int rank,
+                     bool as_bits = false) noexcept {
+    buffer.type = halide_type(type, as_bits);
     buffer.dimensions = rank;
     buffer.dim = dimensions;
 }
@@ -74,11 +80,35 @@ inline halide_dimension_t halide_dimension(const axis &axis) noexcept {
     return {0, static_cast<std::int32_t>(axis.extent), static_cast<std::int32_t>(axis.stride)};
 }
 
+/// Whether the elements fill their memory without a gap and none lies before the first: so much can be copied to a
+/// device and back without touching anything else.
+inline bool is_compact(const axis *axes, int rank) {
+    std::vector<axis> sorted;
+    for (int i = 0; i < rank; ++i) {
+        if (axes[i].extent == 0) {
+            return true;
+        }
+        if (axes[i].extent > 1) {
+            sorted.push_back(axes[i]);
+        }
+    }
+    std::sort(sorted.begin(), sorted.end(), [](const axis &a, const axis &b) { return a.stride < b.stride; });
+    std::int64_t next = 1;
+    for (const axis &axis : sorted) {
+        if (axis.stride != next) {
+            return false;
+        }
+        next *= axis.extent;
+    }
+    return true;
+}
+
 /// The inputs of the variant as the kernel sees them.
 class input_list {
   public:
-    input_list(const variant_description &variant, const tensor *inputs, bool no_keys)
-        : buffers_(static_cast<std::size_t>(variant.input_count)),
+    input_list(const variant_description &variant, const tensor *inputs, bool no_keys, bool for_device = false)
+        : for_device_(for_device),
+          buffers_(static_cast<std::size_t>(variant.input_count)),
           scratch_(static_cast<std::size_t>(variant.input_count)) {
         std::size_t rank_sum = 0;
         for (int i = 0; i < variant.input_count; ++i) {
@@ -111,7 +141,7 @@ class input_list {
                 axis = {std::max<std::int64_t>(axis.extent, 1), 0};
             }
             data = placeholder();
-        } else if (!fits_halide(axes.data(), input.rank)) {
+        } else if (!fits_halide(axes.data(), input.rank) || (for_device_ && !is_compact(axes.data(), input.rank))) {
             data = copy(variant, number, axes, data);
         } else if (data == nullptr) {
             data = placeholder();  // Halide takes a null pointer for a question about sizes
@@ -149,6 +179,7 @@ class input_list {
         return dense;
     }
 
+    bool for_device_;
     std::vector<halide_buffer_t> buffers_;
     std::vector<halide_dimension_t> dimensions_;
     std::vector<scratch_block> scratch_;
@@ -212,6 +243,13 @@ class table_list {
         throw out_of_memory_error(text(variant.name, ": no memory for ",
                                        static_cast<std::int64_t>(context.refused_bytes),
                                        " bytes of scratch space in kernel ", kernel.name));
+    }
+    const auto says = [&](const char *words) { return context.error_text.find(words) != std::string::npos; };
+    if (kernel.device != device_kind::cpu &&
+        (says("OUT_OF_MEMORY") || says("ALLOCATION_FAILURE") || says("OUT_OF_HOST_MEMORY") ||
+         says("OUT_OF_RESOURCES") || says("INVALID_BUFFER_SIZE"))) {
+        throw out_of_memory_error(text(variant.name, ": the device of kernel ", kernel.name, " has too little memory: ",
+                                       context.error_text, ". Fix: call the kernel for fewer batches at a time"));
     }
     throw kernel_error(text(variant.name, ": kernel ", kernel.name, " failed: ",
                             context.error_text.empty() ? text("it returned ", result) : context.error_text));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "device_memory.hpp"
 #include "kernel_arguments.hpp"
 
 namespace heed::detail {
@@ -13,13 +14,20 @@ namespace {
 /// What one run of the kernel covers.
 enum class part { everything, one_batch, one_group };
 
+constexpr int axes_left_out(part part) noexcept {
+    return part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
+}
+
+/// Kernels of devices count bytes in 32 bits, and keep floats that are up to twice as many as the results.
+constexpr std::int64_t device_limit = halide_limit / 8;
+
 /// query, key, value, output or log_sum_exp as the kernel sees it. The last two axes are group and batch; those before
 /// them make up what belongs to one group.
 class operand {
   public:
-    operand(const char *name, data_type type, bool written)
-        : name_(name), written_(written), element_bytes_(bytes_of(type)) {
-        describe(buffer_, type, dimensions_, 0);
+    operand(const char *name, data_type type, bool written, bool for_device)
+        : name_(name), written_(written), for_device_(for_device), element_bytes_(bytes_of(type)) {
+        describe(buffer_, type, dimensions_, 0, for_device);
     }
 
     /// head_dim or value_dim: kernels insist on its stride, also where there is one element only.
@@ -30,20 +38,55 @@ class operand {
     }
 
     void set_data(char *data) noexcept { data_ = data; }
+    /// The data lie in memory of a device, which kernels read and write as they lie.
+    void set_on_device() noexcept { on_device_ = data_ != nullptr; }
+    bool is_on_device() const noexcept { return on_device_; }
+    char *place() const noexcept { return place_; }
     bool has_data() const noexcept { return data_ != nullptr; }
+    bool is_written() const noexcept { return written_; }
     const char *name() const noexcept { return name_; }
     halide_buffer_t *buffer() noexcept { return &buffer_; }
 
     bool fits(part part) const noexcept {
-        return fits_halide(axes_, buffer_.dimensions - (part == part::everything  ? 0
-                                                        : part == part::one_batch ? 1
-                                                                                  : 2));
+        if (for_device_) {
+            return elements(part) <= device_limit && (!on_device_ || span_fits(part));
+        }
+        return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
+    }
+
+    /// Whether what kernels promise each other of memory holds: see lies_compact.
+    bool can_be_used_in_place(bool in_fours) const noexcept {
+        return std::all_of(axes_, axes_ + buffer_.dimensions, [](const axis &axis) { return axis.stride >= 0; }) &&
+               (!in_fours || axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(1));
+    }
+
+    bool span_fits(part part) const noexcept {
+        std::int64_t last = 0;
+        for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
+            if (axes_[i].extent > 1 && axes_[i].stride > device_limit / axes_[i].extent) {
+                return false;
+            }
+            last += (std::max<std::int64_t>(axes_[i].extent, 1) - 1) * axes_[i].stride;
+        }
+        return last <= device_limit;
+    }
+
+    /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
+    /// multiple of four elements in fours, which begin at multiples of four.
+    bool lies_compact(part part) const {
+        const int rank = buffer_.dimensions - axes_left_out(part);
+        return is_compact(axes_, rank) && (axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(rank));
+    }
+
+    bool begins_at_multiples_of_four(int rank) const noexcept {
+        const bool in_fours = reinterpret_cast<std::uintptr_t>(data_) % static_cast<unsigned>(4 * element_bytes_) == 0;
+        return in_fours && std::all_of(axes_ + rank, axes_ + buffer_.dimensions,
+                                       [](const axis &outer) { return outer.stride % 4 == 0; });
     }
 
     std::int64_t elements(part part) const noexcept {
-        const int left_out = part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
         std::int64_t count = 1;
-        for (int i = 0; i < buffer_.dimensions - left_out; ++i) {
+        for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
             count *= axes_[i].extent;
         }
         return count;
@@ -53,23 +96,23 @@ class operand {
     void use_scratch(part part) {
         data_ = reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(elements(part))));
         make_dense(axes_, buffer_.dimensions);
-        const int shared = part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
-        for (int i = 0; i < shared; ++i) {
+        for (int i = 0; i < axes_left_out(part); ++i) {
             axes_[buffer_.dimensions - 1 - i].stride = 0;
         }
     }
 
-    /// Makes each part pass through dense memory, for strides within a group that Halide cannot count.
-    void use_copies() {
-        std::copy(axes_, axes_ + group_rank(), dense_axes_);
-        copy_ = reinterpret_cast<char *>(
-            scratch_.allocate(static_cast<std::size_t>(make_dense(dense_axes_, group_rank()))));
+    /// Makes each part pass through dense memory, for strides within it that Halide cannot count or a device copy.
+    void use_copies(part part) {
+        copy_rank_ = buffer_.dimensions - axes_left_out(part);
+        std::copy(axes_, axes_ + copy_rank_, dense_axes_);
+        copy_ =
+            reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(make_dense(dense_axes_, copy_rank_))));
     }
 
     /// Points the buffer at what belongs to the part that starts at `batch` and `group`.
     void begin(part part, std::int64_t batch, std::int64_t group) {
         for (int i = 0; i < buffer_.dimensions; ++i) {
-            dimensions_[i] = halide_dimension(copy_ != nullptr && i < group_rank() ? dense_axes_[i] : axes_[i]);
+            dimensions_[i] = halide_dimension(i < copy_rank_ ? dense_axes_[i] : axes_[i]);
         }
         const int batch_axis = group_rank() + 1, group_axis = group_rank();
         place_ = data_;
@@ -82,14 +125,14 @@ class operand {
             place_ += group * axes_[group_axis].stride * element_bytes_;
         }
         if (copy_ != nullptr && !written_) {
-            copy_elements(copy_, dense_axes_, place_, axes_, group_rank(), element_bytes_);
+            copy_elements(copy_, dense_axes_, place_, axes_, copy_rank_, element_bytes_);
         }
         buffer_.host = reinterpret_cast<std::uint8_t *>(copy_ != nullptr ? copy_ : place_);
     }
 
     void end() {
         if (copy_ != nullptr && written_) {
-            copy_elements(place_, axes_, copy_, dense_axes_, group_rank(), element_bytes_);
+            copy_elements(place_, axes_, copy_, dense_axes_, copy_rank_, element_bytes_);
         }
     }
 
@@ -97,7 +140,7 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_;
+    bool written_, for_device_, on_device_ = false;
     int element_bytes_;
     char *data_ = nullptr;
     axis axes_[5];
@@ -105,6 +148,7 @@ class operand {
     halide_dimension_t dimensions_[5];
     char *place_ = nullptr;
     char *copy_ = nullptr;
+    int copy_rank_ = 0;
     axis dense_axes_[5];
     scratch_block scratch_;
 };
@@ -134,10 +178,39 @@ void keep_groups(operand &operand, const tensor_shape &shape, char *zeros) noexc
     operand.set_data(empty ? zeros : shape.data);
 }
 
+/// The kernel with what it takes on the device and brings back from there.
+int run_on_device(const kernel_description &kernel, const std::vector<operand *> &operands, void **arguments,
+                  device_kind memory, device_memory &lent) {
+    int result = 0;
+    for (operand *operand : operands) {
+        if (!operand->is_on_device()) {
+            lent.lend(*operand->buffer(), operand->is_written());
+        } else if (result == 0) {
+            result = lent.wrap(*operand->buffer(), operand->place(), memory);
+        }
+    }
+    if (result == 0) {
+        result = kernel.run(arguments);
+    }
+    for (operand *operand : operands) {
+        if (result == 0 && operand->is_written()) {
+            result = operand->is_on_device() ? lent.finish(*operand->buffer()) : lent.fetch(*operand->buffer());
+        }
+    }
+    for (operand *operand : operands) {
+        if (operand->is_on_device()) {
+            lent.release(*operand->buffer(), memory);
+        } else {
+            lent.free(*operand->buffer());
+        }
+    }
+    return result;
+}
+
 }  // namespace
 
 void call_kernel(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
-                 const tensor *inputs, call_context &context) {
+                 const tensor *inputs, device_kind memory, call_context &context) {
     const bool no_keys = call.sizes.kv_len == 0;
     scratch_block zero_block;
     char *zeros = nullptr;
@@ -148,8 +221,11 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         zeros = reinterpret_cast<char *>(floats);
     }
     const tensor_types &types = kernel.types;
-    operand query("query", types.query, false), key("key", types.key, false), value("value", types.value, false);
-    operand output("output", types.output, true), log_sum_exp("log_sum_exp", data_type::f32, true);
+    const bool for_device = kernel.device != device_kind::cpu;
+    operand query("query", types.query, false, for_device), key("key", types.key, false, for_device),
+        value("value", types.value, false, for_device);
+    operand output("output", types.output, true, for_device),
+        log_sum_exp("log_sum_exp", data_type::f32, true, for_device);
     split_heads(query, call.query, variant.groups);
     keep_groups(key, call.key, zeros);
     const bool has_value = call.value.rank > 0;
@@ -171,6 +247,23 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     if (has_value) {
         operands.push_back(&value);
     }
+    if (memory != device_kind::cpu) {
+        for (operand *operand : operands) {
+            const bool is_row_of_keys = operand == &key || operand == &value;
+            if (is_row_of_keys && no_keys) {
+                continue;  // it is in host memory and never read
+            }
+            operand->set_on_device();
+            if (operand->is_on_device() && !operand->can_be_used_in_place(is_row_of_keys)) {
+                throw invalid_argument_error(text(
+                    variant.name, ": ", operand->name(), " lies in memory of ", name_of(memory),
+                    is_row_of_keys ? ", and has a stride that is negative or no multiple of four elements, or begins "
+                                     "between such multiples"
+                                   : ", and has a negative stride",
+                    ". Kernels use such memory as it is. Fix: copy the tensor"));
+            }
+        }
+    }
     const auto all_fit = [&](part part) {
         return std::all_of(operands.begin(), operands.end(),
                            [part](const operand *operand) { return operand->fits(part); });
@@ -178,20 +271,28 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     const part part = all_fit(part::everything)  ? part::everything
                       : all_fit(part::one_batch) ? part::one_batch
                                                  : part::one_group;
+    if (memory == device_kind::opencl && part != part::everything) {
+        throw invalid_argument_error(text(variant.name, ": a tensor in memory of opencl has more than ", device_limit,
+                                          " elements, or as many with the gaps between them. Fix: call the kernel for "
+                                          "fewer batches at a time"));
+    }
     for (operand *operand : operands) {
         if (part == part::one_group && !operand->fits(part)) {
-            if (operand->elements(part) > halide_limit) {
+            const std::int64_t limit = for_device ? device_limit : halide_limit;
+            if (operand->elements(part) > limit || operand->is_on_device()) {
                 throw invalid_argument_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
-                                                  " elements for each batch and group, kernels count at most ",
-                                                  halide_limit));
+                                                  " elements for each batch and group, kernels count at most ", limit));
             }
-            operand->use_copies();
+            operand->use_copies(part);
         } else if (!operand->has_data()) {
             operand->use_scratch(part);
+        } else if (for_device && !operand->is_on_device() && !operand->lies_compact(part)) {
+            operand->use_copies(part);
         }
     }
 
-    input_list list(variant, inputs, no_keys);
+    input_list list(variant, inputs, no_keys, for_device);
+    device_memory lent(context);
     void *user_context = &context;
     std::int32_t q_len = static_cast<std::int32_t>(call.sizes.q_len);
     std::int32_t kv_len = static_cast<std::int32_t>(call.sizes.kv_len);
@@ -202,6 +303,9 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     arguments.reserve(static_cast<std::size_t>(variant.input_count + kernel.table_count) + 8);
     for (int i = 0; i < variant.input_count; ++i) {
         arguments.push_back(list.argument(i, inputs[i]));
+        if (for_device && inputs[i].rank > 0) {
+            lent.lend(*static_cast<halide_buffer_t *>(arguments.back()));
+        }
     }
     table_list tables(variant, kernel, call.sizes);
     if (kernel.table_count > 0) {
@@ -225,7 +329,8 @@ void call_kernel(const variant_description &variant, const kernel_description &k
             for (operand *operand : operands) {
                 operand->begin(part, batch, group);
             }
-            const int result = kernel.run(arguments.data());
+            const int result = for_device ? run_on_device(kernel, operands, arguments.data(), memory, lent)
+                                          : kernel.run(arguments.data());
             if (result != 0 || !context.error_text.empty()) {
                 report(variant, kernel, context, result);
             }

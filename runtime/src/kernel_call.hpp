@@ -9,8 +9,9 @@
 
 namespace heed::detail {
 
-/// Throws invalid_argument_error before anything is written, kernel_error, out_of_memory_error or std::bad_alloc.
+/// `memory`: where tensors lie, inputs aside; the CPU's, or that of the kernel's device. Throws invalid_argument_error
+/// before anything is written, kernel_error, out_of_memory_error or std::bad_alloc.
 void call_kernel(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
-                 const tensor *inputs, call_context &context);
+                 const tensor *inputs, device_kind memory, call_context &context);
 
 }  // namespace heed::detail

@@ -16,6 +16,7 @@
 
 #include <doctest/doctest.h>
 #include <heed/call.hpp>
+#include <heed/device.hpp>
 #include <heed/isa.hpp>
 
 #include <algorithm>
@@ -56,7 +57,9 @@ inline std::vector<kernel_choice> kernels_of(const variant_description &variant,
     std::vector<kernel_choice> choices;
     for (int i = 0; i < variant.kernel_count; ++i) {
         const kernel_description &kernel = variant.kernels[i];
-        if (isa_available(kernel.isa) && pass == kernel.pass) choices.push_back({kernel.isa, kernel.schedule});
+        const bool runs_here =
+            kernel.device == device_kind::cpu ? isa_available(kernel.isa) : why_unusable(kernel).empty();
+        if (runs_here && pass == kernel.pass) choices.push_back({kernel.isa, kernel.schedule});
     }
     return choices;
 }

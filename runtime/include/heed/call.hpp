@@ -56,6 +56,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -70,6 +71,10 @@ struct call_options {
     int threads = 0;                  ///< threads for this call; 0: see heed/threads.hpp
     const char *isa = nullptr;        ///< "avx2", ...: run the kernel of this instruction set; null: the best
     const char *schedule = nullptr;  ///< "decode" or "prefill", for few or many queries; null: by the number of queries
+    device_preference device = device_preference::cpu;  ///< of calls on tensors; see heed/device.hpp
+    std::string *why_cpu = nullptr;         ///< receives why `gpu_else_cpu` ran on the CPU; emptied where it did not
+    device_kind memory = device_kind::cpu;  ///< where tensors lie, inputs aside; see heed/device.hpp
+    void *stream = nullptr;                 ///< of CUDA, for a call on its memory; null: the default one
 };
 
 /// A tensor that a call reads or writes: a view of f32, f16 or bf16 elements. The types must be those of one of the
@@ -161,6 +166,10 @@ constexpr call_arguments typed_arguments(const variant_description &variant, con
     arguments.threads = options.threads;
     arguments.isa = options.isa;
     arguments.schedule = options.schedule;
+    arguments.device = options.device;
+    arguments.why_cpu = options.why_cpu;
+    arguments.memory = options.memory;
+    arguments.stream = options.stream;
     return arguments;
 }
 

@@ -10,7 +10,12 @@ namespace heed {
 /// "neon", which every such processor has.
 inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64", "neon"};
 
-/// Whether this CPU and its operating system can run the level; false for names that are not in the list.
+/// What kernels of devices bear in the place of a level, the best first: CUDA's with the compute capability that they
+/// need. A call runs them only where it is told to: see device.hpp.
+inline constexpr const char *device_isa_names[] = {"cuda_86", "cuda_80", "cuda_75", "opencl"};
+
+/// Whether this CPU and its operating system can run the level, false for all other names, those of devices
+/// included.
 bool isa_available(const char *name) noexcept;
 
 }  // namespace heed

@@ -37,6 +37,16 @@ struct tensor_types {
     }
 };
 
+/// What runs a kernel.
+enum class device_kind : std::uint8_t { cpu, cuda, opencl };
+
+constexpr const char *name_of(device_kind kind) noexcept {
+    return kind == device_kind::cpu      ? "cpu"
+           : kind == device_kind::cuda   ? "cuda"
+           : kind == device_kind::opencl ? "opencl"
+                                         : "no device that there is";
+}
+
 /// One `input<"name", type>` of a variant. A rank of 0 is a single number.
 struct input_description {
     const char *name;
@@ -138,7 +148,7 @@ struct kernel_description {
     const char *name;      ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     const char *pass;      ///< "forward", or "weights": see call.hpp; "append", "cached": see cached_call.hpp
     const char *schedule;  ///< "decode", for few queries, or "prefill"; of append "rows"
-    const char *isa;       ///< "avx512", "avx2", "x86_64" or "neon"; see isa.hpp
+    const char *isa;       ///< "avx512", "avx2", "x86_64" or "neon", see isa.hpp; or of a device, see device.hpp
     tensor_types types;
     int query_tile;  ///< rows (of all heads of a group together) and keys of one tile
     int key_tile;
@@ -148,6 +158,8 @@ struct kernel_description {
     int table_count = 0;
     int (*make_tables)(void **arguments) = nullptr;
     int most_queries = 0;  ///< calls with more of them have a better kernel further down the list; 0: any number
+    device_kind device = device_kind::cpu;  ///< of others, elements of two bytes are UInt(16) to Halide
+    int device_version = 0;                 ///< that the device must have, as heed::device counts them
 };
 
 /// Whether no kernel further down the list serves so many queries better.

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+#include "algorithm_gpu.hpp"
+
+#include <heed/halide_arithmetic.hpp>
+
+#include <utility>
+
+#include "arithmetic.hpp"
+
+namespace heed::generators {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
+
+/// The same condition, which Halide's bounds inference learns nothing from: it would make the size of shared memory
+/// depend on data, with checks inside of the kernel.
+Expr hidden(const Expr &condition) { return Halide::reinterpret<int>(Halide::select(condition, 0.0f, 1.0f)) == 0; }
+
+Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<uint32_t>(x) & Expr(uint32_t(0x7fffffff)); }
+
+constexpr int elements_together = 4;
+
+const uint32_t infinity_bits = 0x7f800000;  // NaN has more
+
+}  // namespace
+
+gpu_attention::gpu_attention(const variant_source &source, const gpu_tile_shape &shape, const storage_types &stored,
+                             std::function<Expr(const Expr &)> exponential)
+    : forward_attention(source, stored), tile(shape), exponential_(std::move(exponential)) {
+    read_queries();
+    read_keys_and_values();
+    compute_scores();
+    compute_weights();
+    weigh_values();
+    carry_state();
+    if (tile.steps_of_part > 0) merge_parts();
+    write_results();
+    pin_layouts();
+    // The runtime copies to the device what does not lie so: threads then load four elements at once.
+    for (const auto &[tensor, row_size] : {std::pair(key, variant.head_dim), std::pair(value, variant.value_dim)}) {
+        if (row_size % elements_together != 0) continue;
+        Halide::ImageParam pinned = tensor;
+        pinned.set_host_alignment(elements_together * pinned.type().bytes());
+        pinned.dim(1).set_min(0);
+        for (int outer = 1; outer < 4; ++outer) {
+            pinned.dim(outer).set_stride(pinned.dim(outer).stride() / elements_together * elements_together);
+        }
+    }
+}
+
+void gpu_attention::read_queries() {
+    const Expr query_row = Halide::clamp(position_of(row), 0, q_len - 1);
+    Func changed_queries("changed_queries");
+    changed_queries(dim, head_in_group, position, group, batch) =
+        modified_element(
+            variant.query_stages, query_element(position, head_in_group),
+            [&](const Expr &index) {
+                return to_float(query(index, head_in_group, position, group, batch), types.query, types.has_f16c);
+            },
+            variant.head_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
+            {{table_row, batch}, query_start() + table_row, {position, batch}}, of_queries) *
+        static_cast<float>(variant.scale);
+    at(query_tile, {row, dim}) = changed_queries(dim, head_of(row), query_row, group, batch);
+}
+
+void gpu_attention::read_keys_and_values() {
+    const auto of_key = [&](const Func &mean) { return mean(kv_pos, group, batch); };
+    const Expr in_tile = key_index(key_in_tile);
+    if (!variant.key_stages.empty()) {
+        changed_keys = Func("changed_keys");
+        changed_keys(dim, kv_pos, group, batch) = modified_key(kv_pos, of_key);
+    }
+    if (!variant.value_stages.empty()) {
+        changed_values = Func("changed_values");
+        changed_values(dim, kv_pos, group, batch) = modified_value(kv_pos, of_key);
+    }
+    key_tile(dim, key_in_tile, key_block, group, batch) =
+        changed_keys.defined() ? Expr(changed_keys(dim, in_tile, group, batch)) : stored_key(dim, in_tile);
+
+    // The largest magnitude of each tile tells whether masked values could spoil a sum.
+    rows_of_values = RDom(0, tile.keys, "rows_of_values");
+    const RDom dims(0, variant.value_dim, "dims_of_value");
+    row_bits(kv_pos, group, batch) = Halide::cast<uint32_t>(0);
+    row_bits(kv_pos, group, batch) =
+        Halide::max(row_bits(kv_pos, group, batch), magnitude_bits(value_element(dims, kv_pos)));
+    value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
+    value_bits(key_block, group, batch) =
+        Halide::max(value_bits(key_block, group, batch), row_bits(key_index(rows_of_values), group, batch));
+
+    const int last_column = variant.value_dim - 1;
+    const bool is_padded = tile.slices * columns_of_slice() > variant.value_dim;
+    const Expr element = value_element(is_padded ? Halide::clamp(column, 0, last_column) : Expr(column), in_tile);
+    value_tile(column, key_in_tile, key_block, group, batch) =
+        Halide::select(magnitude_bits(element) < Expr(infinity_bits), element, 0.0f);
+}
+
+Expr gpu_attention::value_element(const Expr &index, const Expr &key_position) const {
+    return changed_values.defined() ? Expr(changed_values(index, key_position, group, batch))
+                                    : stored_value(index, key_position);
+}
+
+void gpu_attention::compute_scores() {
+    const auto product_at = [&](const Expr &element) {
+        return at(query_tile, {row, element}) * key_tile(element, key_in_tile, key_block, group, batch);
+    };
+    const int parts = product_parts(variant), dims_of_part = (variant.head_dim + parts - 1) / parts;
+    head_dims = RDom(0, dims_of_part, "head_dims");
+    at_step(product, {key_in_tile, row}) = 0.0f;
+    if (parts == 1) {
+        at_step(product, {key_in_tile, row}) += product_at(head_dims);
+    } else {
+        const Expr element = head_part * dims_of_part + head_dims;
+        if (variant.head_dim % parts != 0) head_dims.where(element < variant.head_dim);
+        partial_product = Func("partial_product");
+        at_step(partial_product, {key_in_tile, row, head_part}) = 0.0f;
+        at_step(partial_product, {key_in_tile, row, head_part}) += product_at(element);
+        head_parts = RDom(0, parts, "head_parts");
+        at_step(product, {key_in_tile, row}) += at_step(partial_product, {key_in_tile, row, head_parts});
+    }
+    const Expr modified =
+        variant.score_mod(values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
+    at_step(score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
+}
+
+// Softmax of one step, relative to its own maximum; or weights that need no maximum.
+void gpu_attention::compute_weights() {
+    const Expr this_score = at_step(score, {key_in_tile, row});
+    Expr this_weight;
+    if (variant.free_weight) {
+        at_step(block_max, {row}) = 0.0f;
+        this_weight = variant.free_weight(values_at(row, key_in_tile, this_score), look_up());
+    } else {
+        keys_to_compare = RDom(0, tile.keys, "keys_to_compare");
+        at_step(maximum_of_row, {row}) = minus_infinity();
+        at_step(maximum_of_row, {row}) =
+            Halide::max(at_step(maximum_of_row, {row}), at_step(score, {keys_to_compare, row}));
+        at_step(block_max, {row}) = at_step(maximum_of_row, {row});
+        this_weight = exponential_(this_score - finite_reference(at_step(block_max, {row})));
+    }
+    at_step(weight, {key_in_tile, row}) = Halide::select(is_masked(this_score), 0.0f, this_weight);
+
+    keys_to_add = RDom(0, tile.keys, "keys_to_add");
+    at_step(sum_of_row, {row}) = 0.0f;
+    at_step(sum_of_row, {row}) += at_step(weight, {keys_to_add, row});
+    at_step(block_sum, {row}) = at_step(sum_of_row, {row});
+
+    if (variant.weight_factor) {
+        // A weight of 0 stays one, whatever the factor of a masked pair is.
+        const Expr plain_weight = at_step(weight, {key_in_tile, row});
+        at_step(applied_weight, {key_in_tile, row}) =
+            Halide::select(is_positive_zero(plain_weight), 0.0f,
+                           plain_weight * variant.weight_factor(values_at(row, key_in_tile), look_up()));
+    }
+}
+
+// A weight of 0 does not silence a NaN or an infinity in a masked value. The tile holds 0 in their place, and what of
+// them is visible is added behind, where there is any.
+void gpu_attention::weigh_values() {
+    const auto weight_at = [&](const Expr &key_offset) {
+        return Expr(at_step(variant.weight_factor ? applied_weight : weight, {key_offset, row}));
+    };
+    keys_to_weigh = RDom(0, tile.keys, "keys_to_weigh");
+    at_step(weighted_values, {column, row}) = 0.0f;
+    at_step(weighted_values, {column, row}) +=
+        weight_at(keys_to_weigh) * value_tile(column, keys_to_weigh, key_block, group, batch);
+
+    exposed_keys = RDom(0, tile.keys, "exposed_keys");
+    exposed_keys.where(value_bits(key_block, group, batch) >= Expr(infinity_bits));
+    const Expr element = value_element(Halide::clamp(column, 0, variant.value_dim - 1), key_index(exposed_keys));
+    const Expr counts = magnitude_bits(element) >= Expr(infinity_bits) && visible(row, exposed_keys);
+    at_step(weighted_values, {column, row}) += Halide::select(hidden(counts), weight_at(exposed_keys) * element, 0.0f);
+}
+
+void gpu_attention::carry_state() {
+    const bool in_parts = tile.steps_of_part > 0;
+    steps = RDom(0, in_parts ? Expr(tile.steps_of_part) : blocks(), "steps");
+    const Expr block = in_parts ? Expr(part * tile.steps_of_part + steps) : Expr(steps);
+    const Expr there_is_one = in_parts ? block < blocks() : Halide::Internal::const_true();
+    steps.where(hidden(may_attend(block) && there_is_one && kv_len > 0));
+    const int columns = columns_of_slice();
+    std::vector<Expr> first(static_cast<std::size_t>(slots_of_slice()), Expr(0.0f));
+    first[0] = minus_infinity();
+    at(state, of_part({slice, row})) = Halide::Tuple(first);
+
+    const Halide::FuncRef old = at(state, of_part({slice, row}));
+    const Expr step_max = at_step(block_max, {row}, block);
+    const Expr new_max = Halide::max(old[0], step_max), reference = finite_reference(new_max);
+    const Expr of_old = exponential_(old[0] - reference), of_new = exponential_(step_max - reference);
+    std::vector<Expr> next{new_max, old[1] * of_old + at_step(block_sum, {row}, block) * of_new};
+    for (int i = 0; i < columns; ++i) {
+        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {slice * columns + i, row}, block) * of_new);
+    }
+    at(state, of_part({slice, row})) = Halide::Tuple(next);
+
+    std::vector<Expr> slots;
+    for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at(state, of_part({slice, row}))[i]);
+    at(accumulated, of_part({row, slot, slice})) = Halide::mux(slot, slots);
+}
+
+// A part without a key that is seen has the maximum -inf, and the weight 0.
+void gpu_attention::merge_parts() {
+    const auto of_result = [&](const Func &f, std::vector<Expr> indices) {
+        indices.insert(indices.end(), {head_in_group, position, group, batch});
+        return f(indices);
+    };
+    const auto all_parts = [&](const char *name) {
+        return RDom(0, (blocks() + (tile.steps_of_part - 1)) / tile.steps_of_part, name);
+    };
+    row_max = Func("row_max");
+    parts_to_compare = all_parts("parts_to_compare");
+    of_result(row_max, {}) = minus_infinity();
+    of_result(row_max, {}) = Halide::max(of_result(row_max, {}), accumulated_by(0, 0, parts_to_compare));
+    part_weight = Func("part_weight");
+    of_result(part_weight, {part}) =
+        exponential_(accumulated_by(0, 0, part) - finite_reference(of_result(row_max, {})));
+    row_sum = Func("row_sum");
+    parts_to_add = all_parts("parts_to_add");
+    of_result(row_sum, {}) = 0.0f;
+    of_result(row_sum, {}) += accumulated_by(1, 0, parts_to_add) * of_result(part_weight, {parts_to_add});
+    merged = Func("merged");
+    parts_to_merge = all_parts("parts_to_merge");
+    of_result(merged, {dim}) = 0.0f;
+    of_result(merged, {dim}) += accumulated_column(dim, parts_to_merge) * of_result(part_weight, {parts_to_merge});
+}
+
+Expr gpu_attention::accumulated_by(const Expr &which_slot, const Expr &which_slice, const Expr &which_part) const {
+    const int heads = tile.heads_per_tile, positions = positions_of_tile();
+    const Expr row_of_tile = position % positions * heads + head_in_group % heads;
+    std::vector<Expr> place = of_part({row_of_tile, which_slot, which_slice}, which_part);
+    place.insert(place.end(), {position / positions, head_in_group / heads, group, batch});
+    return accumulated(place);
+}
+
+Expr gpu_attention::accumulated_column(const Expr &index, const Expr &which_part) const {
+    const int columns = columns_of_slice();
+    return accumulated_by(2 + index % columns, index / columns, which_part);
+}
+
+void gpu_attention::write_results() {
+    const bool in_parts = merged.defined();
+    const auto of_result = [&](const Func &f) { return Expr(f(head_in_group, position, group, batch)); };
+    const normalised result =
+        normalise(in_parts ? of_result(row_max) : accumulated_by(0, 0, 0),
+                  in_parts ? of_result(row_sum) : accumulated_by(1, 0, 0), pair(position, 0, head_in_group));
+    normaliser(head_in_group, position, group, batch) = result.factor;
+
+    const Expr element = modified_element(
+        variant.output_stages, query_element(position, head_in_group),
+        [&](const Expr &index) {
+            return (in_parts ? Expr(merged(index, head_in_group, position, group, batch))
+                             : accumulated_column(index, 0)) *
+                   normaliser(head_in_group, position, group, batch);
+        },
+        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
+        of_outputs);
+    output(dim, head_in_group, position, group, batch) = types.output == Halide::Float(32) ? element
+                                                         : types.as_bits
+                                                             ? bits_from_float(element, types.output, types.has_f16c)
+                                                             : from_float(element, types.output, types.has_f16c);
+    log_sum_exp(head_in_group, position, group, batch) = result.log_of_total;
+}
+
+// A pass over what is looked up, before the main kernel.
+value_range gpu_attention::range_of(const range_table &table, const Expr &block) {
+    const std::size_t number = static_cast<std::size_t>(table.number);
+    if (number >= ranges.size()) {
+        const Halide::Var some_block("block");
+        const int length = table.by_key ? tile.keys : positions_of_tile();
+        const RDom r(0, length, 0, tile.heads_per_tile, "of_tile");
+        // The last tile may reach beyond the last query or key.
+        const Expr place = some_block * length + r.x;
+        const Expr query_row = table.by_key ? Expr(0) : Halide::clamp(place, 0, Halide::max(q_len, 1) - 1);
+        const Expr key_number = table.by_key ? Halide::clamp(place, 0, last_key()) : Expr(0);
+        const Expr element =
+            table.element(pair(query_row, key_number, head_block * tile.heads_per_tile + r.y), look_up());
+        Func range("range_" + std::to_string(number));
+        const std::vector<Halide::Var> place_of_tile{some_block, head_block, group, batch};
+        const bool is_real = table.type.is_float();
+        std::vector<Expr> first{table.type.max(), table.type.min()};
+        if (is_real) first.push_back(Expr(uint32_t(0)));
+        range(place_of_tile) = Halide::Tuple(first);
+        const std::vector<Expr> index(place_of_tile.begin(), place_of_tile.end());
+        std::vector<Expr> next{Halide::min(Expr(range(index)[0]), element),
+                               Halide::max(Expr(range(index)[1]), element)};
+        if (is_real) next.push_back(Halide::max(Expr(range(index)[2]), magnitude_bits(element)));
+        range(place_of_tile) = Halide::Tuple(next);
+        ranges.push_back(range);
+    }
+    const Halide::FuncRef entry =
+        ranges[number](std::vector<Expr>{table.by_key ? block : Expr(query_block), head_block, group, batch});
+    if (!table.type.is_float()) return {entry[0], entry[1]};
+    const Expr is_finite = Expr(entry[2]) < Expr(infinity_bits);
+    return {Halide::select(is_finite, entry[0], -minus_infinity()),
+            Halide::select(is_finite, entry[1], -minus_infinity())};
+}
+
+Halide::FuncRef gpu_attention::at(const Func &f, std::vector<Expr> indices) const {
+    indices.insert(indices.end(), {query_block, head_block, group, batch});
+    return f(indices);
+}
+
+Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices) const {
+    return at_step(f, std::move(indices), key_block);
+}
+
+Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices, const Expr &block) const {
+    indices.push_back(block);
+    return at(f, std::move(indices));
+}
+
+int gpu_attention::columns_of_slice() const { return (variant.value_dim + tile.slices - 1) / tile.slices; }
+
+Expr gpu_attention::position_of(const Expr &row_index) const {
+    return query_block * positions_of_tile() + row_index / tile.heads_per_tile;
+}
+
+Expr gpu_attention::head_of(const Expr &row_index) const {
+    return head_block * tile.heads_per_tile + row_index % tile.heads_per_tile;
+}
+
+std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &which_part) const {
+    if (tile.steps_of_part > 0) indices.push_back(which_part.defined() ? which_part : Expr(part));
+    return indices;
+}
+
+Expr gpu_attention::blocks() const { return Halide::max(ceiling(kv_len, tile.keys), 1); }
+
+Expr gpu_attention::key_index(const Expr &key_offset) const {
+    return Halide::clamp(key_block * tile.keys + key_offset, 0, last_key());
+}
+
+pair_values gpu_attention::values_at(const Expr &row_index, const Expr &key_offset, const Expr &scaled_product) const {
+    return pair(position_of(row_index), key_block * tile.keys + key_offset, head_of(row_index), scaled_product);
+}
+
+Expr gpu_attention::visible(const Expr &row_index, const Expr &key_offset) const {
+    const pair_values values = values_at(row_index, key_offset);
+    return values.kv_pos < kv_len && variant.mask(values, look_up());
+}
+
+Expr gpu_attention::may_attend(const Expr &block) {
+    const int positions = positions_of_tile(), heads = tile.heads_per_tile;
+    const Expr first_row = query_block * positions, first_position = query_start() + first_row;
+    const Expr first_key = block * tile.keys, first_head = head(head_block * heads);
+    return variant
+        .classify({.q_pos = {first_position, first_position + (positions - 1)},
+                   .kv_pos = {first_key, first_key + (tile.keys - 1)},
+                   .head = {first_head, first_head + (heads - 1)},
+                   .one_head = heads == 1,
+                   .batch = batch,
+                   .q_len = q_len,
+                   .kv_len = kv_len,
+                   .q_row = {first_row, first_row + (positions - 1)},
+                   .range_of = [&](const range_table &table) { return range_of(table, block); }},
+                  look_up())
+        .may;
+}
+
+}  // namespace heed::generators

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+//
+// Softmax attention as Halide Funcs in a form that a GPU can run, without a scheduling call in it. A block of threads
+// takes one tile of queries and goes over tiles of keys, all of them or a part whose result is merged with others'; the
+// carried state is one tuple for each row and slice of value columns, so that a thread can keep and write all of it.
+//
+// What a GPU lacks decides the rest: bounds of memory within a block must not depend on data, so conditions are hidden
+// from Halide's inference, and rows that a declaration changes are changed once for all blocks beforehand.
+#pragma once
+
+#include <Halide.h>
+
+#include <functional>
+#include <vector>
+
+#include <heed/variant_source.hpp>
+
+#include "attention_algorithm.hpp"
+
+namespace heed::generators {
+
+/// The sizes of a tile. They are part of the algorithm because the tile classes and the slices of the state are.
+struct gpu_tile_shape {
+    int rows = 0;            ///< of queries: positions times heads_per_tile
+    int keys = 0;            ///< of one step
+    int slices = 0;          ///< of the value columns
+    int heads_per_tile = 1;  ///< query heads that share what is read; divides `rows` and heads / groups
+    int steps_of_part = 0;   ///< of a block; several share the keys then, and their results are merged. 0: all steps
+};
+
+/// Forward attention by online softmax. Rows of a tile are consecutive positions of heads_per_tile query heads that
+/// share keys and values: row = position * heads_per_tile + head.
+class gpu_attention : public forward_attention {
+  public:
+    /// `exponential`: e^x for x <= 0 or NaN, as the device does it best.
+    gpu_attention(const variant_source &variant, const gpu_tile_shape &tile, const storage_types &types,
+                  std::function<Halide::Expr(const Halide::Expr &)> exponential);
+
+    gpu_tile_shape tile;
+    int columns_of_slice() const;
+    int positions_of_tile() const { return tile.rows / tile.heads_per_tile; }
+    /// Maximum and sum of a row come before the columns.
+    int slots_of_slice() const { return 2 + columns_of_slice(); }
+
+    // Within a tile, then which tile.
+    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, column{"column"}, slice{"slice"}, slot{"slot"},
+        head_part{"head_part"};
+    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, part{"part"},
+        kv_pos{"kv_pos"};
+
+    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps,
+        rows_of_values;
+
+    // For all of a call, before the main kernel.
+    Halide::Func query_tile{"query_tile"};  ///< (row, dim): scaled
+    Halide::Func changed_keys;              ///< (dim, kv_pos): as they enter the product; undefined if plain
+    Halide::Func changed_values;            ///< (dim, kv_pos): as they are weighed; undefined if plain
+    Halide::Func value_bits{"value_bits"};  ///< (key_block): largest |V|, as bits: are all finite?
+    Halide::Func row_bits{"row_bits"};      ///< (kv_pos): the same of one row
+    std::vector<Halide::Func> ranges;       ///< (tile): lowest and highest of a lookup
+
+    // One step of a block. The names decide the order in which Halide lays out memory that a block shares.
+    Halide::Func key_tile{"a_key_tile"};      ///< (dim, key)
+    Halide::Func value_tile{"c_value_tile"};  ///< (column, key): 0 for what is not finite
+    Halide::Func product{"product"};          ///< (key, row): scale * <query, key>
+    Halide::Func partial_product;             ///< the same of one part of a row; undefined if it is not in parts
+    Halide::Func score{"b_score"};            ///< (key, row): after score_mod and mask
+    Halide::Func maximum_of_row{"maximum_of_row"}, block_max{"b_u_block_max"};  ///< (row)
+    Halide::Func weight{"b_weight"};                                            ///< (key, row)
+    Halide::Func sum_of_row{"sum_of_row"}, block_sum{"b_y_block_sum"};          ///< (row)
+    Halide::Func applied_weight{"b_z_applied_weight"};  ///< weight * weight_factor, if there is one
+    Halide::Func weighted_values{"weighted_values"};    ///< (column, row)
+    Halide::Func state{"state"};                        ///< (slice, row): maximum, sum, columns
+
+    // Behind the steps.
+    Halide::Func accumulated{"accumulated"};  ///< (row, slot, slice), and (part): the state in memory
+    Halide::Func normaliser{"normaliser"};    ///< (head_in_group, position)
+    // Where there are several parts; (head_in_group, position), too.
+    Halide::RDom parts_to_compare, parts_to_add, parts_to_merge;
+    Halide::Func row_max, row_sum;  ///< of all parts
+    Halide::Func part_weight;       ///< (part): exp(its maximum - row_max)
+    Halide::Func merged;            ///< (dim)
+
+  private:
+    std::function<Halide::Expr(const Halide::Expr &)> exponential_;
+
+    void read_queries();
+    void read_keys_and_values();
+    void compute_scores();
+    void compute_weights();
+    void weigh_values();
+    void carry_state();
+    void merge_parts();
+    void write_results();
+
+    /// f at these indices, of this tile of queries and this, or another, step.
+    Halide::FuncRef at(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
+    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
+    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices, const Halide::Expr &block) const;
+
+    /// Indices of what each part has for itself, if there are several.
+    std::vector<Halide::Expr> of_part(std::vector<Halide::Expr> indices,
+                                      const Halide::Expr &which_part = Halide::Expr()) const;
+
+    Halide::Expr position_of(const Halide::Expr &row_index) const;
+    Halide::Expr head_of(const Halide::Expr &row_index) const;  ///< within the group
+    /// Of a result: what its row has accumulated in a part.
+    Halide::Expr accumulated_by(const Halide::Expr &which_slot, const Halide::Expr &which_slice,
+                                const Halide::Expr &which_part) const;
+    Halide::Expr accumulated_column(const Halide::Expr &index, const Halide::Expr &which_part) const;
+    Halide::Expr blocks() const;                                   ///< tiles of keys
+    Halide::Expr key_index(const Halide::Expr &key_offset) const;  ///< never outside of key and value
+    Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_position) const;
+    pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset,
+                          const Halide::Expr &scaled_product = Halide::Expr()) const;
+    Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
+    Halide::Expr may_attend(const Halide::Expr &block);
+    value_range range_of(const range_table &table, const Halide::Expr &block);
+};
+
+}  // namespace heed::generators

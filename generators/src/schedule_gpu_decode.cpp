@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "schedule_gpu_decode.hpp"
+
+#include <algorithm>
+
+namespace heed::generators {
+
+namespace {
+
+/// Rows of a tile, at least: with fewer, most threads would wait for others to read.
+constexpr int fewest_rows = 16;
+
+int positions_of_tile(const variant_source &variant) {
+    return std::max(fewest_rows / (variant.heads / variant.groups), 1);
+}
+
+}  // namespace
+
+int most_queries_decoded_by_gpu(const variant_source &variant) { return positions_of_tile(variant); }
+
+// A part is 512 keys, as on CPUs: 16 of them and 8 groups are 128 blocks for 8192 keys, about as many as large GPUs run
+// at once. Not measured yet.
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant) {
+    constexpr int keys_of_part = 512;
+    const int heads = variant.heads / variant.groups;
+    gpu_tiles tiles;
+    // Heads share a tile as far as it may have so many rows; the largest divisor of them that is no more.
+    constexpr int most_rows = 64;
+    int together = std::min(heads, most_rows);
+    while (heads % together != 0) --together;
+    const int rows = together * positions_of_tile(variant);
+    const int rows_each = rows % 4 == 0 && rows > 32 ? 4 : rows % 2 == 0 ? 2 : 1;
+    for (const auto &[keys, slices] :
+         {std::pair(32, 16), std::pair(32, 8), std::pair(16, 8), std::pair(8, 8), std::pair(4, 4), std::pair(1, 1)}) {
+        tiles.tile = {rows, keys, slices, together, keys_of_part / keys};
+        tiles.row_threads = rows / rows_each;
+        if (fits_shared_memory(variant, tiles)) return tiles;
+    }
+    refuse_tiles(variant, tiles);
+}
+
+void schedule_gpu_decode(gpu_attention &attention, const gpu_tiles &tiles) { schedule_gpu_prefill(attention, tiles); }
+
+}  // namespace heed::generators

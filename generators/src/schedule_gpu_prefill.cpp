@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "schedule_gpu_prefill.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+#include "arithmetic.hpp"
+#include "schedule_rows.hpp"
+
+namespace heed::generators {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::MemoryType;
+using Halide::RVar;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+const std::vector<gpu_target> &gpu_targets() {
+    const auto cuda = [](const char *name, const std::string &version) {
+        return gpu_target{name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version,
+                          std::stoi(version)};
+    };
+    static const std::vector<gpu_target> targets{cuda("cuda_capability_86", "86"),
+                                                 cuda("cuda", "80"),
+                                                 cuda("cuda_capability_80", "80"),
+                                                 cuda("cuda_capability_75", "75"),
+                                                 {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
+    return targets;
+}
+
+}  // namespace
+
+const gpu_target *find_gpu_target(const std::string &name) {
+    const auto found = std::find_if(gpu_targets().begin(), gpu_targets().end(),
+                                    [&](const gpu_target &target) { return target.name == name; });
+    return found == gpu_targets().end() ? nullptr : &*found;
+}
+
+const std::vector<std::string> &gpu_isas() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const gpu_target &target : gpu_targets()) {
+            if (std::find(all.begin(), all.end(), target.isa) == all.end()) all.push_back(target.isa);
+        }
+        return all;
+    }();
+    return names;
+}
+
+namespace {
+
+int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
+
+/// What Halide makes of the schedule below: the state, the sums and maxima, and two places that tiles take in turn.
+int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
+    const int rows = tiles.tile.rows, keys = tiles.tile.keys, slices = tiles.tile.slices;
+    const int columns = rounded_up(variant.value_dim, slices);
+    const int pairs = rows * keys * (variant.weight_factor ? 2 : 1);
+    const int state = rows * (columns + 2 * slices);
+    const int places = std::max(keys * variant.head_dim, pairs) + std::max(keys * columns, pairs);
+    return 4 * (state + places + 2 * rows);
+}
+
+}  // namespace
+
+gpu_tiles gpu_tiles_for(const variant_source &variant) {
+    // A thread's products need less of shared memory the more rows and keys it has. What is measured of them so far are
+    // instructions (sm_80, head_dim 64): 80 % of those of both products are multiplications and additions.
+    constexpr gpu_tiles wanted[] = {{{64, 32, 8}, 16}, {{32, 32, 8}, 8}, {{32, 16, 8}, 8}, {{16, 16, 8}, 8},
+                                    {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
+                                    {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
+    for (const gpu_tiles &tiles : wanted) {
+        if (fits_shared_memory(variant, tiles)) return tiles;
+    }
+    refuse_tiles(variant, std::end(wanted)[-1]);
+}
+
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles) {
+    return estimated_bytes(variant, tiles) <= most_shared_bytes;
+}
+
+void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest) {
+    throw std::invalid_argument(
+        variant.name + ": a tile of " + std::to_string(smallest.tile.rows) + " rows of queries and " +
+        std::to_string(smallest.tile.keys) + " keys needs " + std::to_string(estimated_bytes(variant, smallest)) +
+        " bytes of memory that a block of threads shares, and devices have " + std::to_string(most_shared_bytes) +
+        ". Fix: leave this target out, or make head_dim and value_dim smaller");
+}
+
+// One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
+// and results below 2^-126 are 0.
+std::function<Expr(const Expr &)> gpu_exponential(const std::string &isa) {
+    if (isa.rfind("cuda", 0) != 0) return exp_of_nonpositive;
+    return [](const Expr &x) {
+        using Halide::Internal::Call;
+        return Call::make(Halide::Float(32), "llvm.nvvm.ex2.approx.ftz.f", {x * 1.44269504088896340736f},
+                          Call::PureExtern);
+    };
+}
+
+void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
+    const auto shared = MemoryType::GPUShared;
+    const int row_threads = tiles.row_threads, slices = a.tile.slices;
+    const int rows_each = a.tile.rows / row_threads, keys_each = a.tile.keys / slices;
+    const int columns_each = a.columns_of_slice();
+    Var block("block"), thread("thread"), row_thread("row_thread"), row_of_thread("row_of_thread"),
+        other_thread("other_thread"), key_of_thread("key_of_thread"), outer("outer");
+    const auto lanes_of = [](int count) { return count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1; };
+
+    // One thread for each element; for what is computed once, before or behind the steps.
+    const auto one_by_one = [&](Func f) {
+        const auto lay_out = [&](Halide::Stage stage, const std::vector<Var> &variables) {
+            Var all = variables.front();
+            for (std::size_t i = 1; i < variables.size(); ++i) {
+                Var fused("fused");
+                stage.fuse(all, variables[i], fused);
+                all = fused;
+            }
+            stage.split(all, block, thread, 128, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(thread);
+        };
+        lay_out(f, f.args());
+        for (int i = 0; i < f.num_update_definitions(); ++i) {
+            for (const RVar &reduced : f.rvars(i)) f.update(i).reorder(reduced, f.args()[0]);
+            lay_out(f.update(i), f.args());
+        }
+    };
+    one_by_one(a.output);
+    one_by_one(a.log_sum_exp);
+    std::vector<Func> before{a.query_tile, a.row_bits, a.value_bits, a.normaliser};
+    for (const Func &some : {a.changed_keys, a.changed_values, a.row_max, a.part_weight, a.row_sum, a.merged}) {
+        if (some.defined()) before.push_back(some);
+    }
+    before.insert(before.end(), a.ranges.begin(), a.ranges.end());
+    for (const row_parts *parts : {&a.of_queries, &a.of_keys, &a.of_values, &a.of_outputs}) {
+        before.insert(before.end(), parts->means.begin(), parts->means.end());
+    }
+    for (Func f : before) one_by_one(f.compute_root());
+    // In double precision, which GPUs are slow at or lack.
+    schedule_position_tables(a, 4);
+
+    a.query_tile.bound(a.row, 0, a.tile.rows);
+    // A call with parts has one tile of queries, as a rule, which is a loop around the kernel.
+    const bool in_parts = a.tile.steps_of_part > 0;
+    const Var task = in_parts ? a.part : a.query_block;
+    a.accumulated.compute_root()
+        .bound(a.row, 0, a.tile.rows)
+        .bound(a.slice, 0, slices)
+        .bound(a.slot, 0, a.slots_of_slice())
+        .split(a.row, row_thread, row_of_thread, rows_each)
+        .fuse(a.group, a.batch, outer)
+        .reorder(row_of_thread, a.slot, row_thread, a.slice, task, a.head_block, outer)
+        .vectorize(row_of_thread, lanes_of(rows_each))
+        .unroll(row_of_thread)
+        .unroll(a.slot)
+        .gpu_blocks(task, a.head_block, outer)
+        .gpu_threads(row_thread, a.slice);
+    if (in_parts) a.accumulated.reorder(outer, a.query_block);
+
+    const auto by_rows_and_slices = [&](Halide::Stage stage) {
+        stage.split(a.row, row_thread, row_of_thread, rows_each)
+            .reorder(row_of_thread, row_thread, a.slice)
+            .vectorize(row_of_thread, lanes_of(rows_each))
+            .unroll(row_of_thread)
+            .gpu_threads(row_thread, a.slice);
+    };
+    a.state.compute_at(a.accumulated, task).store_in(shared).reorder_storage(a.row, a.slice);
+    by_rows_and_slices(a.state);
+    a.state.update()
+        .split(a.row, row_thread, row_of_thread, rows_each)
+        .reorder(row_of_thread, row_thread, a.slice, a.steps)
+        .unroll(row_of_thread)
+        .gpu_threads(row_thread, a.slice);
+    const RVar step = a.steps;
+
+    a.weighted_values.compute_at(a.state, row_thread).reorder_storage(a.row, a.column);
+    a.weighted_values.reorder(a.row, a.column).vectorize(a.row, rows_each).unroll(a.column);
+    a.weighted_values.update(0).reorder(a.row, a.column, a.keys_to_weigh).vectorize(a.row, rows_each).unroll(a.column);
+    // Unrolled, or the sums would not be in registers.
+    a.weighted_values.update(1).reorder(a.row, a.column, a.exposed_keys).unroll(a.row).unroll(a.column);
+
+    // Stored for all steps: otherwise these small ones would take the places of large ones that are no longer needed.
+    for (Func f : {a.block_max, a.block_sum}) {
+        f.compute_at(a.state, step)
+            .store_at(a.accumulated, task)
+            .store_in(shared)
+            .split(a.row, row_of_thread, row_thread, row_threads)
+            .reorder(row_thread, row_of_thread)
+            .gpu_threads(row_thread, row_of_thread);
+    }
+    // Added up in registers.
+    if (a.maximum_of_row.defined())
+        a.maximum_of_row.compute_at(a.block_max, row_thread).update().unroll(a.keys_to_compare);
+    a.sum_of_row.compute_at(a.block_sum, row_thread).update().unroll(a.keys_to_add);
+
+    // Without vectors: Halide compares those of floats strictly on CPUs only.
+    for (Func f : {a.score, a.weight, a.applied_weight}) {
+        if (!f.defined()) continue;
+        f.compute_at(a.state, step)
+            .store_in(shared)
+            .reorder_storage(a.row, a.key_in_tile)
+            .split(a.row, row_thread, row_of_thread, rows_each)
+            .split(a.key_in_tile, other_thread, key_of_thread, keys_each)
+            .reorder(row_of_thread, key_of_thread, row_thread, other_thread)
+            .unroll(row_of_thread)
+            .unroll(key_of_thread)
+            .gpu_threads(row_thread, other_thread);
+    }
+    const auto in_registers = [&](Func f) {
+        f.reorder_storage(a.row, a.key_in_tile)
+            .reorder(a.row, a.key_in_tile)
+            .vectorize(a.row, rows_each)
+            .unroll(a.key_in_tile);
+        f.update().vectorize(a.row, rows_each).unroll(a.key_in_tile);
+    };
+    a.product.compute_at(a.score, row_thread);
+    Func summed = a.product;
+    if (a.partial_product.defined()) {
+        a.product.update().reorder(a.row, a.key_in_tile, a.head_parts);
+        in_registers(a.product);
+        summed = a.partial_product.compute_at(a.product, a.head_parts);
+    }
+    summed.update().reorder(a.row, a.key_in_tile, a.head_dims);
+    in_registers(summed);
+    const int dims = a.head_dims.x.extent().as<Halide::Internal::IntImm>()->value;
+    if (dims % 4 == 0) summed.update().unroll(a.head_dims, 4);
+
+    // All threads copy, in words of 128 bits where rows have so many.
+    const auto copied_by_all = [&](Func f, const Var &element, int row_size) {
+        Var word("word"), lane("lane"), all("all"), rest("rest"), turn("turn");
+        f.compute_at(a.state, step)
+            .store_in(shared)
+            .bound_extent(element, row_size)
+            .bound_extent(a.key_in_tile, a.tile.keys)
+            .split(element, word, lane, lanes_of(row_size))
+            .fuse(word, a.key_in_tile, all)
+            .split(all, rest, row_thread, row_threads, TailStrategy::GuardWithIf)
+            .split(rest, turn, other_thread, slices, TailStrategy::GuardWithIf)
+            .reorder(lane, turn, row_thread, other_thread)
+            .vectorize(lane)
+            .gpu_threads(row_thread, other_thread);
+    };
+    copied_by_all(a.key_tile, a.dim, a.variant.head_dim);
+    copied_by_all(a.value_tile, a.column, slices * columns_each);
+}
+
+int shared_bytes_of(const Halide::Module &module) {
+    struct : Halide::Internal::IRVisitor {
+        using Halide::Internal::IRVisitor::visit;
+        int most = 0;
+        void visit(const Halide::Internal::Call *call) override {
+            if (call->name.rfind("halide_", 0) == 0 && call->name.size() > 11 &&
+                call->name.compare(call->name.size() - 4, 4, "_run") == 0 && call->args.size() > 8) {
+                // State, kernel, three numbers of blocks, three of threads, then this.
+                if (const auto bytes = Halide::Internal::as_const_int(Halide::Internal::simplify(call->args[8]))) {
+                    most = std::max(most, static_cast<int>(*bytes));
+                } else {
+                    std::ostringstream kernel;
+                    kernel << call->args[1] << ": " << call->args[8];
+                    throw std::logic_error("shared memory of a kernel depends on data, " + kernel.str());
+                }
+            }
+            IRVisitor::visit(call);
+        }
+    } found;
+    for (const auto &function : module.functions()) function.body.accept(&found);
+    return found.most;
+}
+
+}  // namespace heed::generators

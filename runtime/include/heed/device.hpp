@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// Devices besides the CPU that a kernel library may hold kernels for. Their drivers are opened when they are first
+// asked for: a program with such kernels starts on a machine without any driver, where devices() says what is missing.
+//
+// A call whose tensors lie in memory of a device says so by its option `memory`, copies nothing, and returns when the
+// results are there. For CUDA, pointers are device pointers, of the context that is current in the calling thread, and
+// work is put on the option `stream`. For OpenCL, a pointer is the cl_mem itself, of the context that Halide made, and
+// a tensor begins where its cl_mem does. Strides are free but not negative; where rows of key or value are multiples of
+// four elements, their strides are, too, and they begin at a multiple of as many bytes.
+//
+// OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
+// HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <heed/kernel_table.hpp>
+
+namespace heed {
+
+/// What there is of one kind.
+struct device {
+    device_kind kind;
+    bool available;
+    std::string name;               ///< as its driver calls it; empty if there is none
+    std::int64_t memory_bytes = 0;  ///< 0 if there is none, or if the driver does not tell
+    int version = 0;                ///< ten times that of CUDA's compute capability or OpenCL: 80 is 8.0
+    std::string reason;             ///< why there is none; empty if there is one
+};
+
+/// All kinds but the CPU, the fastest first. The search happens once in a process.
+const std::vector<device> &devices();
+
+/// That of a kind other than the CPU, which must be one that there is.
+const device &device_of(device_kind kind);
+
+/// Why the device of its kind cannot run the kernel, which is not for CPUs; empty if it can.
+std::string why_unusable(const kernel_description &kernel);
+
+}  // namespace heed

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+#include <heed/device.hpp>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include "call_context.hpp"
+#include "text.hpp"
+
+// Halide's runtime exports these without declaring them in a header.
+extern "C" {
+int halide_opencl_compute_capability(void *user_context, int *major, int *minor);
+int halide_acquire_cl_context(void *user_context, void **context, void **queue, bool create);
+int halide_release_cl_context(void *user_context);
+void *halide_opencl_get_symbol(void *user_context, const char *name);
+int halide_cuda_compute_capability(void *user_context, int *major, int *minor);
+int halide_cuda_acquire_context(void *user_context, void **context, bool create);
+int halide_cuda_release_context(void *user_context);
+void *halide_cuda_get_symbol(void *user_context, const char *name);
+}
+
+namespace heed {
+namespace {
+
+// What drivers say of the device that Halide has chosen; nothing where they do not answer.
+
+void describe_opencl(device &found, void *user_context) {
+    using get_info = int (*)(void *of, unsigned what, std::size_t size, void *into, std::size_t *needed);
+    constexpr unsigned context_devices = 0x1081, device_name = 0x102b, device_memory = 0x101f;
+    const auto of_context = reinterpret_cast<get_info>(halide_opencl_get_symbol(user_context, "clGetContextInfo"));
+    const auto of_device = reinterpret_cast<get_info>(halide_opencl_get_symbol(user_context, "clGetDeviceInfo"));
+    void *context = nullptr, *queue = nullptr, *id = nullptr;
+    if (of_context == nullptr || of_device == nullptr ||
+        halide_acquire_cl_context(user_context, &context, &queue, true) != 0) {
+        return;
+    }
+    char name[256] = {};
+    std::uint64_t bytes = 0;
+    if (context != nullptr && of_context(context, context_devices, sizeof id, &id, nullptr) == 0) {
+        if (of_device(id, device_name, sizeof name - 1, name, nullptr) == 0) {
+            found.name = name;
+        }
+        if (of_device(id, device_memory, sizeof bytes, &bytes, nullptr) == 0) {
+            found.memory_bytes = static_cast<std::int64_t>(bytes);
+        }
+    }
+    halide_release_cl_context(user_context);
+}
+
+void describe_cuda(device &found, void *user_context) {
+    using get_device = int (*)(int *device);
+    using get_name = int (*)(char *name, int length, int device);
+    using get_memory = int (*)(std::size_t * bytes, int device);
+    const auto of_context = reinterpret_cast<get_device>(halide_cuda_get_symbol(user_context, "cuCtxGetDevice"));
+    const auto name_of = reinterpret_cast<get_name>(halide_cuda_get_symbol(user_context, "cuDeviceGetName"));
+    const auto memory_of = reinterpret_cast<get_memory>(halide_cuda_get_symbol(user_context, "cuDeviceTotalMem_v2"));
+    const auto make_current =
+        reinterpret_cast<int (*)(void *)>(halide_cuda_get_symbol(user_context, "cuCtxPushCurrent_v2"));
+    const auto leave = reinterpret_cast<int (*)(void **)>(halide_cuda_get_symbol(user_context, "cuCtxPopCurrent_v2"));
+    void *context = nullptr;
+    if (of_context == nullptr || name_of == nullptr || memory_of == nullptr || make_current == nullptr ||
+        leave == nullptr || halide_cuda_acquire_context(user_context, &context, true) != 0) {
+        return;
+    }
+    int number = 0;
+    char name[256] = {};
+    std::size_t bytes = 0;
+    if (context != nullptr && make_current(context) == 0) {
+        if (of_context(&number) == 0 && name_of(name, sizeof name - 1, number) == 0) {
+            found.name = name;
+        }
+        if (memory_of(&bytes, number) == 0) {
+            found.memory_bytes = static_cast<std::int64_t>(bytes);
+        }
+        leave(&context);
+    }
+    halide_cuda_release_context(user_context);
+}
+
+/// How one kind is looked for.
+struct search {
+    device_kind kind;
+    int (*capability)(void *user_context, int *major, int *minor);
+    void (*describe)(device &found, void *user_context);
+    const char *library;
+};
+
+constexpr search searches[] = {
+    {device_kind::cuda, halide_cuda_compute_capability, describe_cuda, "libcuda.so.1"},
+    {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"}};
+
+device found_by(const search &how) {
+    device found{how.kind, false, {}, 0, 0, {}};
+    // Halide looks for names without a version, which drivers alone do not install; and among what is open already.
+    void *const library = dlopen(how.library, RTLD_LAZY | RTLD_GLOBAL);
+    if (library == nullptr) {
+        found.reason = detail::text("there is no driver: ", how.library, " cannot be opened");
+        return found;
+    }
+    detail::install_halide_hooks();
+    detail::call_context context;
+    const detail::context_scope scope(&context);
+    int major = 0, minor = 0;
+    const int result = how.capability(&context, &major, &minor);
+    if (result != 0 || major <= 0 || !context.error_text.empty()) {
+        found.reason = detail::text("the driver ", how.library, " has no device",
+                                    context.error_text.empty() ? "" : ": ", context.error_text);
+        return found;
+    }
+    found.available = true;
+    found.version = 10 * major + minor;
+    how.describe(found, &context);
+    return found;
+}
+
+}  // namespace
+
+const std::vector<device> &devices() {
+    static const std::vector<device> all = [] {
+        std::vector<device> made;
+        for (const search &how : searches) made.push_back(found_by(how));
+        return made;
+    }();
+    return all;
+}
+
+const device &device_of(device_kind kind) {
+    return *std::find_if(devices().begin(), devices().end(), [kind](const device &each) { return each.kind == kind; });
+}
+
+std::string why_unusable(const kernel_description &kernel) {
+    const device &present = device_of(kernel.device);
+    if (!present.available) {
+        return present.reason;
+    }
+    if (present.version < kernel.device_version) {
+        return detail::text(present.name, " has version ", present.version / 10, ".", present.version % 10,
+                            ", the kernel was compiled for ", kernel.device_version / 10, ".",
+                            kernel.device_version % 10);
+    }
+    return {};
+}
+
+}  // namespace heed

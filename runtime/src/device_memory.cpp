@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+#include "device_memory.hpp"
+
+#include <HalideRuntimeCuda.h>
+#include <HalideRuntimeOpenCL.h>
+
+#include <algorithm>
+#include <atomic>
+
+// Halide's runtime exports these without declaring them in a header.
+extern "C" {
+void *halide_cuda_get_symbol(void *user_context, const char *name);
+int halide_default_cuda_acquire_context(void *user_context, void **context, bool create);
+int halide_default_cuda_get_stream(void *user_context, void *context, void **stream);
+}
+
+namespace heed::detail {
+
+namespace {
+
+std::atomic<halide_cuda_acquire_context_t> previous_acquire{halide_default_cuda_acquire_context};
+std::atomic<halide_cuda_get_stream_t> previous_stream{halide_default_cuda_get_stream};
+
+const call_context *on_memory_of_cuda(void *user_context) noexcept {
+    const call_context *context = current_context();
+    return user_context == context && context != nullptr && context->on_memory_of_cuda ? context : nullptr;
+}
+
+/// Pointers of the caller's are good in the caller's context alone.
+int acquire_context(void *user_context, void **found, bool create) {
+    if (on_memory_of_cuda(user_context) == nullptr) {
+        return previous_acquire.load()(user_context, found, create);
+    }
+    const auto get = reinterpret_cast<int (*)(void **)>(halide_cuda_get_symbol(user_context, "cuCtxGetCurrent"));
+    *found = nullptr;
+    if (get == nullptr || get(found) != 0 || *found == nullptr) {
+        halide_error(user_context, "no context of CUDA is current in the calling thread");
+        return halide_error_code_gpu_device_error;
+    }
+    return 0;
+}
+
+int get_stream(void *user_context, void *cuda_context, void **stream) {
+    const call_context *context = on_memory_of_cuda(user_context);
+    if (context == nullptr) {
+        return previous_stream.load()(user_context, cuda_context, stream);
+    }
+    *stream = context->cuda_stream;
+    return 0;
+}
+
+void install_cuda_hooks() {
+    static const bool installed = [] {
+        previous_acquire = halide_set_cuda_acquire_context(acquire_context);
+        previous_stream = halide_set_cuda_get_stream(get_stream);
+        return true;
+    }();
+    (void)installed;
+}
+
+}  // namespace
+
+device_memory::~device_memory() {
+    for (halide_buffer_t *buffer : lent_) free(*buffer);
+}
+
+void device_memory::lend(halide_buffer_t &buffer, bool is_written) {
+    if (std::find(lent_.begin(), lent_.end(), &buffer) == lent_.end()) lent_.push_back(&buffer);
+    buffer.flags = 0;
+    if (!is_written) buffer.flags = halide_buffer_flag_host_dirty;
+}
+
+int device_memory::fetch(halide_buffer_t &buffer) noexcept { return halide_copy_to_host(&context_, &buffer); }
+
+void device_memory::free(halide_buffer_t &buffer) noexcept {
+    if (buffer.device != 0) halide_device_free(&context_, &buffer);
+    buffer.flags = 0;
+}
+
+int device_memory::wrap(halide_buffer_t &buffer, char *data, device_kind kind) noexcept {
+    buffer.host = nullptr;
+    buffer.flags = 0;
+    const auto handle = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
+    if (kind == device_kind::opencl) {
+        return halide_opencl_wrap_cl_mem(&context_, &buffer, handle);
+    }
+    install_cuda_hooks();
+    return halide_cuda_wrap_device_ptr(&context_, &buffer, handle);
+}
+
+void device_memory::release(halide_buffer_t &buffer, device_kind kind) noexcept {
+    buffer.flags = 0;
+    if (buffer.device == 0) {
+        return;
+    }
+    if (kind == device_kind::opencl) {
+        halide_opencl_detach_cl_mem(&context_, &buffer);
+    } else {
+        halide_cuda_detach_device_ptr(&context_, &buffer);
+    }
+}
+
+int device_memory::finish(halide_buffer_t &wrapped) noexcept { return halide_device_sync(&context_, &wrapped); }
+
+}  // namespace heed::detail

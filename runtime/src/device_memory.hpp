@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory of a device for the length of a call whose tensors lie in host memory.
+#pragma once
+
+#include <HalideRuntime.h>
+
+#include <vector>
+
+#include <heed/kernel_table.hpp>
+
+#include "call_context.hpp"
+
+namespace heed::detail {
+
+/// Frees what kernels allocated on the device for the buffers that it was told of, whatever happens.
+class device_memory {
+  public:
+    explicit device_memory(call_context &context) noexcept : context_(context) {}
+    ~device_memory();
+    device_memory(const device_memory &) = delete;
+    device_memory &operator=(const device_memory &) = delete;
+
+    /// The next kernel copies what `buffer` points at to the device; what it writes needs no copying.
+    void lend(halide_buffer_t &buffer, bool is_written = false);
+
+    /// Brings what the kernel wrote back to host memory. Returns Halide's result.
+    int fetch(halide_buffer_t &buffer) noexcept;
+
+    void free(halide_buffer_t &buffer) noexcept;
+
+    /// Makes `buffer` stand for memory of the device, `data`, until it is released. Returns Halide's result.
+    int wrap(halide_buffer_t &buffer, char *data, device_kind kind) noexcept;
+    void release(halide_buffer_t &buffer, device_kind kind) noexcept;
+
+    /// Waits for what was begun. Returns Halide's result.
+    int finish(halide_buffer_t &wrapped) noexcept;
+
+  private:
+    call_context &context_;
+    std::vector<halide_buffer_t *> lent_;
+};
+
+}  // namespace heed::detail

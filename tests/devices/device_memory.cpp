@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// Calls on memory of a device: OpenCL's, allocated through Halide's runtime.
+#include <verify.hpp>
+
+#include <HalideBuffer.h>
+#include <HalideRuntimeOpenCL.h>
+#include <heed/device.hpp>
+
+#include "heed_device_kernels.hpp"
+
+#include <cmath>
+#include <string>
+
+using namespace heed::tests;
+using heed::device_kind;
+
+namespace {
+
+bool has_device() {
+    const heed::device &opencl = heed::device_of(device_kind::opencl);
+    if (!opencl.available) MESSAGE("[SKIP] no OpenCL device: ", opencl.reason);
+    return opencl.available;
+}
+
+/// A tensor of the device, without gaps.
+template <int Rank>
+class device_tensor {
+  public:
+    explicit device_tensor(const tensor<float, Rank> &from) : extents_(from.extents()) {
+        std::vector<int> sizes(extents_.rbegin(), extents_.rend());
+        memory_ = Halide::Runtime::Buffer<float>(sizes);
+        std::size_t i = 0;
+        for_each_index<Rank>(extents_, [&](const auto &index) { memory_.data()[i++] = from[index]; });
+        memory_.set_host_dirty();
+        REQUIRE(memory_.copy_to_device(halide_opencl_device_interface()) == 0);
+    }
+
+    template <class T>
+    heed::view<T, Rank> view(const index_list<Rank> &strides) {
+        const std::uintptr_t handle = halide_opencl_get_cl_mem(nullptr, memory_.raw_buffer());
+        return {reinterpret_cast<T *>(handle), extents_, strides};
+    }
+    template <class T>
+    heed::view<T, Rank> view() {
+        return view<T>(row_major<Rank>(extents_));
+    }
+
+    void fetch(tensor<float, Rank> &into) {
+        memory_.set_device_dirty();
+        REQUIRE(memory_.copy_to_host() == 0);
+        std::size_t i = 0;
+        for_each_index<Rank>(extents_, [&](const auto &index) { into[index] = memory_.data()[i++]; });
+    }
+
+  private:
+    index_list<Rank> extents_;
+    Halide::Runtime::Buffer<float> memory_;
+};
+
+heed::call_options on_opencl() {
+    heed::call_options options;
+    options.memory = device_kind::opencl;
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("tensors in memory of the device are read and written there") {
+    if (!has_device()) return;
+    for (const lengths &sizes : {lengths{70, 130}, {1, 33}, {3, 0}}) {
+        const problem of(kernels::odd.description(), sizes);
+        const results expected = run(kernels::odd, of, {}, {"opencl", "prefill"}, 1);
+        results got(of);
+        device_tensor<4> query(of.query), output(got.output);
+        // Without keys there is no memory for them.
+        const problem some(kernels::odd.description(), {sizes.q_len, std::max<std::int64_t>(sizes.kv_len, 1)});
+        device_tensor<4> key(sizes.kv_len > 0 ? of.key : some.key), value(sizes.kv_len > 0 ? of.value : some.value);
+        device_tensor<3> log_sum_exp(got.log_sum_exp);
+        const auto rows_of = [&](heed::view<const float, 4> all) {
+            const auto extents = all.extents();
+            return heed::view<const float, 4>(all.data(), {extents[0], extents[1], sizes.kv_len, extents[3]},
+                                              all.strides());
+        };
+        heed::call_options options = on_opencl();
+        options.log_sum_exp = log_sum_exp.view<float>();
+        kernels::odd(query.view<const float>(), rows_of(key.view<const float>()), rows_of(value.view<const float>()),
+                     output.view<float>(), options);
+        output.fetch(got.output);
+        log_sum_exp.fetch(got.log_sum_exp);
+        CHECK(same_bits(got.output, expected.output));
+        CHECK(same_bits(got.log_sum_exp, expected.log_sum_exp));
+    }
+}
+
+TEST_CASE("what kernels cannot use in place is refused") {
+    if (!has_device()) return;
+    const problem of(kernels::dense.description(), {5, 9, 1});
+    results got(of);
+    device_tensor<4> query(of.query), key(of.key), value(of.value), output(got.output);
+    const auto refusal = [&](const heed::view<const float, 4> &keys, const heed::call_options &options) {
+        const heed::status status = kernels::dense.try_run(query.view<const float>(), keys, value.view<const float>(),
+                                                           output.view<float>(), options);
+        CHECK(status.code() != heed::status_code::ok);
+        return status.message();
+    };
+    CHECK(refusal(key.view<const float>({144, 71, 9, 1}), on_opencl()) ==
+          "dense: key lies in memory of opencl, and has a stride that is negative or no multiple of four elements, or "
+          "begins between such multiples. Kernels use such memory as it is. Fix: copy the tensor");
+    heed::call_options of_cuda;
+    of_cuda.memory = device_kind::cuda;
+    if (!heed::device_of(device_kind::cuda).available) {
+        CHECK(refusal(key.view<const float>(), of_cuda).find("dense: no GPU can run this call: cuda_80: ") == 0);
+    }
+}

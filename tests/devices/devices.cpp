@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+//
+// Kernels of devices against the reference, and what calls do where there is a device and where there is none. Without
+// an OpenCL device the first part has nothing to run and says so.
+#include <verify.hpp>
+
+#include <heed/device.hpp>
+
+#include "heed_device_kernels.hpp"
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+using namespace heed::tests;
+using heed::device_kind;
+using heed::device_preference;
+
+namespace {
+
+bool has_device() {
+    const heed::device &opencl = heed::device_of(device_kind::opencl);
+    if (!opencl.available) MESSAGE("[SKIP] no OpenCL device: ", opencl.reason);
+    return opencl.available;
+}
+
+bool documents_agree(const tensor<std::int32_t, 2> &document, const pair &at) {
+    return document(at.batch, at.q) == document(at.batch, at.kv);
+}
+
+double mean_square(const row_values &row) {
+    double sum = 0;
+    for (const double element : row) sum += element * element;
+    return sum / static_cast<double>(row.size());
+}
+
+/// Rotary positions of rows of 8.
+void turn(row_values &row, const place &at) {
+    for (std::size_t i = 0; i < 4; ++i) {
+        const double angle = static_cast<double>(at.position) * std::pow(10'000.0, -static_cast<double>(i) / 4);
+        const double a = row[i], b = row[i + 4];
+        row[i] = a * std::cos(angle) - b * std::sin(angle);
+        row[i + 4] = b * std::cos(angle) + a * std::sin(angle);
+    }
+}
+
+void normalise(row_values &row) {
+    const double root = std::sqrt(mean_square(row) + 1e-6);
+    for (double &element : row) element /= root;
+}
+
+const std::vector<lengths> some_lengths{{1, 1}, {70, 130}, {65, 32}, {3, 0}};
+
+heed::call_options options_with(device_preference device, std::string &why_cpu) {
+    heed::call_options options;
+    options.device = device;
+    options.why_cpu = &why_cpu;
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("all keys, and keys that no row sees and that may hold anything") {
+    if (!has_device()) return;
+    for (const lengths &sizes : some_lengths) {
+        verify(kernels::dense, sizes);
+        for (const float poison : {1.0f, not_a_number, infinity}) {
+            problem of(kernels::odd.description(), sizes);
+            for_each_index<4>(of.key.extents(), [&](const auto &index) {
+                if (index[2] % 7 == 3) of.key[index] = poison;
+            });
+            for_each_index<4>(of.value.extents(), [&](const auto &index) {
+                if (index[2] % 7 == 3) of.value[index] = poison;
+            });
+            verify(kernels::odd, of, {.attends = [](const pair &at) { return causal(at) && at.kv % 7 != 3; }});
+        }
+    }
+}
+
+TEST_CASE("a value that is not finite reaches the rows that see it") {
+    if (!has_device()) return;
+    problem of(kernels::odd.description(), {70, 70, 1});
+    of.value(0, 1, 40, 2) = not_a_number;
+    of.value(0, 0, 20, 5) = infinity;
+    verify(kernels::odd, of, {.attends = [](const pair &at) { return causal(at) && at.kv % 7 != 3; }});
+}
+
+TEST_CASE("tiles are skipped by documents") {
+    if (!has_device()) return;
+    tensor<std::int32_t, 2> document({2, 200});
+    for_each_index<2>(document.extents(), [&](const auto &index) {
+        document[index] = static_cast<std::int32_t>((index[1] + 13 * index[0]) / 45);
+    });
+    verify(kernels::documents, lengths{200, 200}, {document.view()},
+           {.attends = [&](const pair &at) { return documents_agree(document, at); },
+            .query_start = [](std::int64_t) { return 0; }});
+}
+
+TEST_CASE("a term of the denominator that is far above, and far below, the scores") {
+    if (!has_device()) return;
+    tensor<float, 1> sinks({4});
+    const float logits[] = {0.5f, 30.0f, -30.0f, -infinity};
+    for (std::int64_t head = 0; head < 4; ++head) sinks(head) = logits[head];
+    verify(kernels::sink, lengths{70, 100}, {sinks.view()},
+           {.attends = causal, .sink = [&](std::int64_t, std::int64_t head) { return double{sinks(head)}; }});
+}
+
+TEST_CASE("queries, keys, values and results change on their way") {
+    if (!has_device()) return;
+    verify(kernels::changed, lengths{70, 150},
+           {.attends = [](const pair &at) { return causal(at) && in_window(at, 70); },
+            .modify_query =
+                [](row_values &row, const place &at) {
+                    normalise(row);
+                    turn(row, at);
+                },
+            .modify_key = turn,
+            .modify_value =
+                [](row_values &row, const place &) {
+                    const double mean = (row[0] + row[1] + row[2]) / 3;
+                    for (double &element : row) element -= mean;
+                },
+            .modify_output =
+                [](row_values &row, const place &) {
+                    const row_values old = row;
+                    for (std::size_t d = 0; d < 3; ++d) row[d] = old[(d + 1) % 3] / (std::sqrt(mean_square(old)) + 1);
+                }});
+}
+
+TEST_CASE("views of any strides, and memory between their elements stays as it was") {
+    if (!has_device()) return;
+    problem of(kernels::dense.description(), {33, 40});
+    const results expected = run(kernels::dense, of, {}, {"x86_64", "prefill"}, 1);
+    // Heads behind each other in a row of their own; rows in reverse order; one key for all batches.
+    problem elsewhere = of;
+    elsewhere.query = of.query.with_strides({33 * 24, 9, 24, 1});
+    elsewhere.key = of.key.with_strides({-2 * 40 * 8, 40 * 8, 8, 1});
+    results got(of);
+    got.output = tensor<float, 4>(got.output.extents(), {33 * 20, 10, 20, 1});
+    got.log_sum_exp = tensor<float, 3>(got.log_sum_exp.extents(), {80, 1, 2});
+    heed::call_options options;
+    options.device = device_preference::gpu;
+    options.log_sum_exp = got.log_sum_exp.view();
+    kernels::dense(elsewhere.query.view(), elsewhere.key.view(), of.value.view(), got.output.view(), options);
+    for_each_index<4>(of.query.extents(), [&](const auto &index) {
+        CHECK(got.output[index] == doctest::Approx(expected.output[index]).epsilon(1e-5));
+    });
+    CHECK(got.output.untouched());
+    CHECK(got.log_sum_exp.untouched());
+}
+
+TEST_CASE("a call that prefers a GPU runs there, and says nothing") {
+    if (!has_device()) return;
+    problem of(kernels::dense.description(), {5, 9});
+    results got(of);
+    std::string why_cpu = "not asked";
+    const auto status = kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
+                                               options_with(device_preference::gpu_else_cpu, why_cpu));
+    CHECK(status.message() == "");
+    CHECK(why_cpu == "");
+}
+
+TEST_CASE("calls from several threads at a time") {
+    if (!has_device()) return;
+    const problem of(kernels::odd.description(), {40, 50});
+    const results expected = run(kernels::odd, of, {}, {"opencl", "prefill"}, 1);
+    std::vector<results> got(4, results(of));
+    std::vector<std::thread> threads;
+    for (results &each : got) threads.emplace_back([&] { each = run(kernels::odd, of, {}, {"opencl", "prefill"}, 1); });
+    for (std::thread &thread : threads) thread.join();
+    for (const results &each : got) CHECK(same_bits(each.output, expected.output));
+}
+
+TEST_CASE("a call that is refused writes nothing") {
+    problem of(kernels::dense.description(), {5, 9});
+    const problem wrong(kernels::sink.description(), {5, 9});
+    results got(of);
+    std::string why_cpu;
+    const auto status = kernels::dense.try_run(wrong.query.view(), of.key.view(), of.value.view(), got.output.view(),
+                                               options_with(device_preference::gpu_else_cpu, why_cpu));
+    CHECK(status.code() == heed::status_code::invalid_argument);
+    for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(std::isnan(got.output[index])); });
+}
+
+TEST_CASE("every kind of device is listed, with a name or a reason") {
+    for (const heed::device &each : heed::devices()) {
+        CHECK(each.kind != device_kind::cpu);
+        CHECK(each.available == each.reason.empty());
+        MESSAGE(std::string(heed::name_of(each.kind)), ": ", each.available ? each.name : each.reason);
+    }
+}
+
+TEST_CASE("without a driver a call for a GPU is refused with the reason, and one that may use the CPU does") {
+    const heed::device &opencl = heed::device_of(device_kind::opencl);
+    CHECK(!opencl.available);
+    problem of(kernels::dense.description(), {5, 9});
+    results got(of);
+    std::string why_cpu;
+    const auto refused = kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
+                                                options_with(device_preference::gpu, why_cpu));
+    CHECK(refused.code() == heed::status_code::unsupported);
+    CHECK(refused.message().find("dense: no GPU can run this call: ") == 0);
+    CHECK(refused.message().find(opencl.reason) != std::string::npos);
+    CHECK(refused.message().find("Fix: ") != std::string::npos);
+    for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(std::isnan(got.output[index])); });
+
+    const auto done = kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
+                                             options_with(device_preference::gpu_else_cpu, why_cpu));
+    CHECK(done.message() == "");
+    CHECK(why_cpu.find("opencl: " + opencl.reason) != std::string::npos);
+    for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(!std::isnan(got.output[index])); });
+
+    heed::call_options forced;
+    forced.isa = "opencl";
+    const auto impossible =
+        kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(), forced);
+    CHECK(impossible.code() == heed::status_code::unsupported);
+    CHECK(impossible.message().find(opencl.reason) != std::string::npos);
+}
