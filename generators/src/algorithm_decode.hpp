@@ -101,8 +101,8 @@ class decode_attention : public forward_attention {
                                          const Halide::Func &start) const;
     pair_values values_at(const Halide::Expr &key_offset, const Halide::Expr &scaled_product) const;
     Halide::RDom reachable_chunks(const char *name) const;  ///< those with a pair that may attend
-    Halide::Expr whole_chunk_attends() const;  ///< every pair of every key
-    value_range reachable_keys() const;        ///< offsets within the chunk
+    Halide::Expr whole_chunk_attends() const;               ///< every pair of every key
+    value_range reachable_keys() const;                     ///< offsets within the chunk
     Halide::RDom reachable_groups(int together, const char *name) const;
 };
 
