@@ -100,9 +100,9 @@ function(heed_add_kernels target)
     set(cpu_targets ${ARG_TARGETS})
     list(REMOVE_ITEM cpu_targets ${devices})
     foreach(halide_target IN LISTS ARG_TARGETS)
-        if(halide_target IN_LIST devices AND NOT ("forward" IN_LIST ARG_PASSES AND "prefill" IN_LIST ARG_SCHEDULES))
-            message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', and kernels of GPUs are of the pass forward and "
-                                "the schedule prefill alone. Fix: name both in PASSES and SCHEDULES, or leave the target out.")
+        if(halide_target IN_LIST devices AND NOT "forward" IN_LIST ARG_PASSES)
+            message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', and kernels of GPUs are of the pass forward "
+                                "alone. Fix: name it in PASSES, or leave the target out.")
         endif()
     endforeach()
     foreach(pass IN LISTS ARG_PASSES)
@@ -164,8 +164,7 @@ int main(int argc, char **argv) {
         foreach(part IN LISTS parts)
             foreach(dtype IN LISTS ARG_DTYPES)
                 foreach(halide_target IN LISTS ARG_TARGETS)
-                    # GPUs have one schedule, which serves few queries, too.
-                    if(halide_target IN_LIST devices AND NOT part STREQUAL forward/prefill)
+                    if(halide_target IN_LIST devices AND NOT pass STREQUAL forward)
                         continue()
                     endif()
                     list(APPEND choices "${part}/${dtype}/${halide_target}")

@@ -64,7 +64,7 @@ void gpu_attention::read_queries() {
             variant.head_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); },
             {{table_row, batch}, query_start() + table_row, {position, batch}}, of_queries) *
         static_cast<float>(variant.scale);
-    at(query_tile, {row, dim}) = changed_queries(dim, head_in_group, query_row, group, batch);
+    at(query_tile, {row, dim}) = changed_queries(dim, head_of(row), query_row, group, batch);
 }
 
 void gpu_attention::read_keys_and_values() {
@@ -176,43 +176,76 @@ void gpu_attention::weigh_values() {
 }
 
 void gpu_attention::carry_state() {
-    steps = RDom(0, Halide::max(ceiling(kv_len, tile.keys), 1), "steps");
-    steps.where(hidden(may_attend(steps) && kv_len > 0));
+    const Expr all_blocks = Halide::max(ceiling(kv_len, tile.keys), 1);
+    const Expr blocks_of_chunk = tile.chunk_keys == 0 ? all_blocks : Expr(tile.chunk_keys / tile.keys);
+    steps = RDom(0, blocks_of_chunk, "steps");
+    const Expr this_block = tile.chunk_keys == 0 ? Expr(steps) : chunk * blocks_of_chunk + steps;
+    // Only the last chunk has steps behind the last key.
+    const Expr is_there = tile.chunk_keys == 0 ? kv_len > 0 : this_block * tile.keys < kv_len;
+    steps.where(hidden(may_attend(this_block) && is_there));
     const int columns = columns_of_slice();
     std::vector<Expr> first(static_cast<std::size_t>(slots_of_slice()), Expr(0.0f));
     first[0] = minus_infinity();
-    at(state, {slice, row}) = Halide::Tuple(first);
+    at_chunk(state, {slice, row}) = Halide::Tuple(first);
 
-    const Halide::FuncRef old = at(state, {slice, row});
-    const Expr step_max = at_step(block_max, {row}, steps);
+    const Halide::FuncRef old = at_chunk(state, {slice, row});
+    const Expr step_max = at_step(block_max, {row}, this_block);
     const Expr new_max = Halide::max(old[0], step_max), reference = finite_reference(new_max);
     const Expr of_old = exponential_(old[0] - reference), of_new = exponential_(step_max - reference);
-    std::vector<Expr> next{new_max, old[1] * of_old + at_step(block_sum, {row}, steps) * of_new};
+    std::vector<Expr> next{new_max, old[1] * of_old + at_step(block_sum, {row}, this_block) * of_new};
     for (int i = 0; i < columns; ++i) {
-        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {slice * columns + i, row}, steps) * of_new);
+        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {slice * columns + i, row}, this_block) * of_new);
     }
-    at(state, {slice, row}) = Halide::Tuple(next);
+    at_chunk(state, {slice, row}) = Halide::Tuple(next);
 
     std::vector<Expr> slots;
-    for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at(state, {slice, row})[i]);
-    at(accumulated, {row, slot, slice}) = Halide::mux(slot, slots);
+    for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at_chunk(state, {slice, row})[i]);
+    at_chunk(accumulated, {row, slot, slice}) = Halide::mux(slot, slots);
 }
 
 void gpu_attention::write_results() {
-    const Expr in_tile = position % tile.rows, block = position / tile.rows;
-    const auto of_row = [&](const Expr &which, const Expr &of_slice) {
-        return Expr(accumulated(in_tile, which, of_slice, block, head_in_group, group, batch));
+    const int positions = tile.positions();
+    const Expr in_tile = position % positions * tile.heads + head_in_group % tile.heads;
+    // `of_chunk` is undefined where there is one for all keys.
+    const auto of_row = [&](const Expr &which, const Expr &of_slice, const Expr &of_chunk) {
+        std::vector<Expr> indices{in_tile, which, of_slice};
+        if (of_chunk.defined()) indices.push_back(of_chunk);
+        indices.insert(indices.end(), {position / positions, head_in_group / tile.heads, group, batch});
+        return Expr(accumulated(indices));
     };
-    const normalised result = normalise(of_row(0, 0), of_row(1, 0), pair(position, 0, head_in_group));
-    normaliser(head_in_group, position, group, batch) = result.factor;
-
+    const auto here = [&](const Func &f) { return f(head_in_group, position, group, batch); };
     const int columns = columns_of_slice();
+    Expr maximum, sum;
+    function_of_dim column_at;
+    if (tile.chunk_keys == 0) {
+        maximum = of_row(0, 0, Expr());
+        sum = of_row(1, 0, Expr());
+        column_at = [=](const Expr &index) { return of_row(2 + index % columns, index / columns, Expr()); };
+    } else {
+        const RDom chunks(0, Halide::max(ceiling(kv_len, tile.chunk_keys), 1), "chunks");
+        Func largest("largest_of_chunks"), total("sum_of_chunks"), weighed("columns_of_chunks");
+        here(largest) = minus_infinity();
+        here(largest) = Halide::max(here(largest), of_row(0, 0, chunks));
+        const auto factor = [&](const Expr &of_slice) {
+            return exponential_(of_row(0, of_slice, chunks) - finite_reference(here(largest)));
+        };
+        here(total) = 0.0f;
+        here(total) += of_row(1, 0, chunks) * factor(0);
+        const Expr of_slice = column / columns;
+        weighed(column, head_in_group, position, group, batch) = 0.0f;
+        weighed(column, head_in_group, position, group, batch) +=
+            of_row(2 + column % columns, of_slice, chunks) * factor(of_slice);
+        merged = {largest, total, weighed};
+        maximum = here(largest);
+        sum = here(total);
+        column_at = [=, this](const Expr &index) { return weighed(index, head_in_group, position, group, batch); };
+    }
+    const normalised result = normalise(maximum, sum, pair(position, 0, head_in_group));
+    here(normaliser) = result.factor;
+
     const Expr element = modified_element(
         variant.output_stages, query_element(position, head_in_group),
-        [&](const Expr &index) {
-            return of_row(2 + index % columns, index / columns) * normaliser(head_in_group, position, group, batch);
-        },
-        variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
+        [&](const Expr &index) { return column_at(index) * here(normaliser); }, variant.value_dim, look_up(), here, {},
         of_outputs);
     output(dim, head_in_group, position, group, batch) = types.output == Halide::Float(32) ? element
                                                          : types.as_bits
@@ -226,15 +259,15 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
     const std::size_t number = static_cast<std::size_t>(table.number);
     if (number >= ranges.size()) {
         const Halide::Var some_block("block");
-        const int length = table.by_key ? tile.keys : tile.rows;
-        const RDom r(0, length, "of_tile");
+        const int length = table.by_key ? tile.keys : tile.positions();
+        const RDom r(0, table.by_key ? 1 : tile.heads, 0, length, "of_tile");
         // The last tile may reach beyond the last query or key.
-        const Expr place = some_block * length + r;
+        const Expr place = some_block * length + r.y;
         const Expr query_row = table.by_key ? Expr(0) : Halide::clamp(place, 0, Halide::max(q_len, 1) - 1);
         const Expr key_number = table.by_key ? Halide::clamp(place, 0, last_key()) : Expr(0);
-        const Expr element = table.element(pair(query_row, key_number, head_in_group), look_up());
+        const Expr element = table.element(pair(query_row, key_number, head_block * tile.heads + r.x), look_up());
         Func range("range_" + std::to_string(number));
-        const std::vector<Halide::Var> place_of_tile{some_block, head_in_group, group, batch};
+        const std::vector<Halide::Var> place_of_tile{some_block, head_block, group, batch};
         const bool is_real = table.type.is_float();
         std::vector<Expr> first{table.type.max(), table.type.min()};
         if (is_real) first.push_back(Expr(uint32_t(0)));
@@ -247,7 +280,7 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
         ranges.push_back(range);
     }
     const Halide::FuncRef entry =
-        ranges[number](std::vector<Expr>{table.by_key ? block : Expr(query_block), head_in_group, group, batch});
+        ranges[number](std::vector<Expr>{table.by_key ? block : Expr(query_block), head_block, group, batch});
     if (!table.type.is_float()) return {entry[0], entry[1]};
     const Expr is_finite = Expr(entry[2]) < Expr(infinity_bits);
     return {Halide::select(is_finite, entry[0], -minus_infinity()),
@@ -255,8 +288,13 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
 }
 
 Halide::FuncRef gpu_attention::at(const Func &f, std::vector<Expr> indices) const {
-    indices.insert(indices.end(), {query_block, head_in_group, group, batch});
+    indices.insert(indices.end(), {query_block, head_block, group, batch});
     return f(indices);
+}
+
+Halide::FuncRef gpu_attention::at_chunk(const Func &f, std::vector<Expr> indices) const {
+    if (tile.chunk_keys > 0) indices.push_back(chunk);
+    return at(f, std::move(indices));
 }
 
 Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices) const {
@@ -270,14 +308,18 @@ Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices,
 
 int gpu_attention::columns_of_slice() const { return (variant.value_dim + tile.slices - 1) / tile.slices; }
 
-Expr gpu_attention::position_of(const Expr &row_index) const { return query_block * tile.rows + row_index; }
+Expr gpu_attention::position_of(const Expr &row_index) const {
+    return query_block * tile.positions() + row_index / tile.heads;
+}
+
+Expr gpu_attention::head_of(const Expr &row_index) const { return head_block * tile.heads + row_index % tile.heads; }
 
 Expr gpu_attention::key_index(const Expr &key_offset) const {
     return Halide::clamp(key_block * tile.keys + key_offset, 0, last_key());
 }
 
 pair_values gpu_attention::values_at(const Expr &row_index, const Expr &key_offset, const Expr &scaled_product) const {
-    return pair(position_of(row_index), key_block * tile.keys + key_offset, head_in_group, scaled_product);
+    return pair(position_of(row_index), key_block * tile.keys + key_offset, head_of(row_index), scaled_product);
 }
 
 Expr gpu_attention::visible(const Expr &row_index, const Expr &key_offset) const {
@@ -286,17 +328,18 @@ Expr gpu_attention::visible(const Expr &row_index, const Expr &key_offset) const
 }
 
 Expr gpu_attention::may_attend(const Expr &block) {
-    const Expr first_row = query_block * tile.rows, first_position = query_start() + first_row;
-    const Expr first_key = block * tile.keys, this_head = head(head_in_group);
+    const int positions = tile.positions();
+    const Expr first_row = query_block * positions, first_position = query_start() + first_row;
+    const Expr first_key = block * tile.keys, first_head = head(head_block * tile.heads);
     return variant
-        .classify({.q_pos = {first_position, first_position + (tile.rows - 1)},
+        .classify({.q_pos = {first_position, first_position + (positions - 1)},
                    .kv_pos = {first_key, first_key + (tile.keys - 1)},
-                   .head = {this_head, this_head},
-                   .one_head = true,
+                   .head = {first_head, first_head + (tile.heads - 1)},
+                   .one_head = tile.heads == 1,
                    .batch = batch,
                    .q_len = q_len,
                    .kv_len = kv_len,
-                   .q_row = {first_row, first_row + (tile.rows - 1)},
+                   .q_row = {first_row, first_row + (positions - 1)},
                    .range_of = [&](const range_table &table) { return range_of(table, block); }},
                   look_up())
         .may;

@@ -21,9 +21,14 @@ namespace heed::generators {
 
 /// The sizes of a tile. They are part of the algorithm because the tile classes and the slices of the state are.
 struct gpu_tile_shape {
-    int rows = 0;    ///< queries
+    int rows = 0;    ///< of queries
     int keys = 0;    ///< of one step
     int slices = 0;  ///< of the value columns
+    int heads = 1;   ///< query heads of a group whose rows share a tile: row = position * heads + head
+    /// Keys of one block of threads, a multiple of `keys`; what the blocks of a row find is merged. 0: all keys.
+    int chunk_keys = 0;
+
+    int positions() const { return rows / heads; }
 };
 
 /// Forward attention by online softmax, a tile of queries of one head at a time.
@@ -41,7 +46,8 @@ class gpu_attention : public forward_attention {
     // Within a tile, then which tile.
     Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, column{"column"}, slice{"slice"}, slot{"slot"},
         head_part{"head_part"};
-    Halide::Var key_block{"key_block"}, query_block{"query_block"}, kv_pos{"kv_pos"};
+    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, chunk{"chunk"},
+        kv_pos{"kv_pos"};
 
     Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps,
         rows_of_values;
@@ -69,6 +75,7 @@ class gpu_attention : public forward_attention {
 
     // Behind the steps.
     Halide::Func accumulated{"accumulated"};  ///< (row, slot, slice): the state in memory
+    std::vector<Halide::Func> merged;         ///< of all chunks: maximum, sum and columns; empty if there is one chunk
     Halide::Func normaliser{"normaliser"};    ///< (head_in_group, position)
 
   private:
@@ -87,7 +94,11 @@ class gpu_attention : public forward_attention {
     Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
     Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices, const Halide::Expr &block) const;
 
+    /// The state, of a chunk if there are several.
+    Halide::FuncRef at_chunk(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
+
     Halide::Expr position_of(const Halide::Expr &row_index) const;
+    Halide::Expr head_of(const Halide::Expr &row_index) const;     ///< within the group
     Halide::Expr key_index(const Halide::Expr &key_offset) const;  ///< never outside of key and value
     Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_position) const;
     pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset,

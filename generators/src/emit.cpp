@@ -12,7 +12,7 @@
 #include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
-#include "schedule_gpu_prefill.hpp"
+#include "schedule_gpu.hpp"
 
 namespace heed::generators {
 
@@ -102,16 +102,21 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
     return {tile.rows, tile.keys, tile.heads_per_tile, 0, range_tables_of(variant, tile.heads_per_tile == 1)};
 }
 
-kernel_pipelines make_gpu_prefill(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = gpu_tiles_for(variant);
+/// Two tiles of rows with heads of their own. No GPU has told yet how many there should be.
+constexpr int most_decoded_on_gpu = 16;
+
+template <gpu_tiles (*Tiles)(const variant_source &)>
+kernel_pipelines make_gpu(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tiles tiles = Tiles(variant);
     gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
-    schedule_gpu_prefill(attention, tiles);
+    schedule_gpu(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
-kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_plan &) {
-    const gpu_tile_shape tile = gpu_tiles_for(variant).tile;
-    return {tile.rows, tile.keys, 1, 0, {}};
+template <gpu_tiles (*Tiles)(const variant_source &)>
+kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &) {
+    const gpu_tile_shape tile = Tiles(variant).tile;
+    return {tile.rows, tile.keys, tile.heads, tile.chunk_keys > 0 ? most_decoded_on_gpu : 0, {}};
 }
 
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
@@ -177,7 +182,8 @@ constexpr bool cpu = false, gpu = true;
 constexpr schedule_entry schedules[] = {
     {"forward", "decode", cpu, make_decode, facts_of_decode},
     {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
-    {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
+    {"forward", "decode", gpu, make_gpu<gpu_decode_tiles_for>, facts_of_gpu<gpu_decode_tiles_for>},
+    {"forward", "prefill", gpu, make_gpu<gpu_tiles_for>, facts_of_gpu<gpu_tiles_for>},
     {"weights", "prefill", cpu, make_weights, facts_of_weights},
     {"append", "rows", cpu, make_append, facts_of_append},
     {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},

@@ -1,2 +1,2 @@
-# expect: TARGETS has 'opencl', and kernels of GPUs are of the pass forward and the schedule prefill alone
+# expect: TARGETS has 'opencl', and kernels of GPUs are of the pass forward alone
 heed_add_kernels(k VARIANTS_HEADER variants.hpp NAMESPACE models VARIANTS known PASSES weights TARGETS x86-64-linux opencl)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The schedule for many queries on a GPU, and the tiles that it wants.
+// The schedule for GPUs, and the tiles that it wants for many and for few queries.
 #pragma once
 
 #include <functional>
@@ -39,10 +39,14 @@ inline constexpr int most_shared_bytes = 48 << 10;
 /// The tiles for rows of these lengths. Throws std::invalid_argument if no tile fits the shared memory.
 gpu_tiles gpu_tiles_for(const variant_source &variant);
 
+/// The same for few queries: the heads of a group share a tile, and many blocks the keys of a row.
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant);
+
 /// e^x for x <= 0 or NaN, as this kind of device computes it best.
 std::function<Halide::Expr(const Halide::Expr &)> gpu_exponential(const std::string &isa);
 
-void schedule_gpu_prefill(gpu_attention &attention, const gpu_tiles &tiles);
+/// Whatever the tiles.
+void schedule_gpu(gpu_attention &attention, const gpu_tiles &tiles);
 
 /// Bytes that a block of the compiled kernels shares, at most.
 int shared_bytes_of(const Halide::Module &module);

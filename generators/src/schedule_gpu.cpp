@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "schedule_gpu_prefill.hpp"
+#include "schedule_gpu.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
@@ -67,20 +68,38 @@ int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
 
 }  // namespace
 
+namespace {
+
+template <std::size_t Count>
+gpu_tiles first_that_fits(const variant_source &variant, const gpu_tiles (&wanted)[Count]) {
+    for (const gpu_tiles &tiles : wanted) {
+        if (estimated_bytes(variant, tiles) <= most_shared_bytes) return tiles;
+    }
+    throw std::invalid_argument(variant.name + ": a tile of one query and one key needs " +
+                                std::to_string(estimated_bytes(variant, wanted[Count - 1])) +
+                                " bytes of memory that a block of threads shares, and devices have " +
+                                std::to_string(most_shared_bytes) +
+                                ". Fix: leave this target out, or make head_dim and value_dim smaller");
+}
+
+}  // namespace
+
 gpu_tiles gpu_tiles_for(const variant_source &variant) {
     // A thread's products need less of shared memory the more rows and keys it has. What is measured of them so far are
     // instructions (sm_80, head_dim 64): 80 % of those of both products are multiplications and additions.
     constexpr gpu_tiles wanted[] = {{{64, 32, 8}, 16}, {{32, 32, 8}, 8}, {{32, 16, 8}, 8}, {{16, 16, 8}, 8},
                                     {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
                                     {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
-    for (const gpu_tiles &tiles : wanted) {
-        if (estimated_bytes(variant, tiles) <= most_shared_bytes) return tiles;
-    }
-    throw std::invalid_argument(variant.name + ": a tile of one query and one key needs " +
-                                std::to_string(estimated_bytes(variant, std::end(wanted)[-1])) +
-                                " bytes of memory that a block of threads shares, and devices have " +
-                                std::to_string(most_shared_bytes) +
-                                ". Fix: leave this target out, or make head_dim and value_dim smaller");
+    return first_that_fits(variant, wanted);
+}
+
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant) {
+    constexpr gpu_tiles wanted[] = {{{8, 32, 16}, 4}, {{8, 16, 16}, 4}, {{8, 8, 8}, 8}, {{8, 4, 4}, 8},
+                                    {{4, 4, 4}, 4},   {{2, 2, 2}, 2},   {{1, 1, 1}, 1}};
+    gpu_tiles tiles = first_that_fits(variant, wanted);
+    tiles.tile.heads = std::gcd(tiles.tile.rows, variant.heads / variant.groups);
+    tiles.tile.chunk_keys = 512;
+    return tiles;
 }
 
 // One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
@@ -94,7 +113,7 @@ std::function<Expr(const Expr &)> gpu_exponential(const std::string &isa) {
     };
 }
 
-void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
+void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
     const auto shared = MemoryType::GPUShared;
     const int row_threads = tiles.row_threads, slices = a.tile.slices;
     const int rows_each = a.tile.rows / row_threads, keys_each = a.tile.keys / slices;
@@ -116,7 +135,10 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
         };
         lay_out(f, f.args());
         for (int i = 0; i < f.num_update_definitions(); ++i) {
-            for (const RVar &reduced : f.rvars(i)) f.update(i).reorder(reduced, f.args()[0]);
+            const std::vector<RVar> reduced = f.rvars(i);
+            std::vector<Halide::VarOrRVar> order(reduced.begin(), reduced.end());
+            order.emplace_back(f.args()[0]);
+            f.update(i).reorder(order);
             lay_out(f.update(i), f.args());
         }
     };
@@ -127,6 +149,7 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
         if (changed.defined()) before.push_back(changed);
     }
     before.insert(before.end(), a.ranges.begin(), a.ranges.end());
+    before.insert(before.end(), a.merged.begin(), a.merged.end());
     for (const row_parts *parts : {&a.of_queries, &a.of_keys, &a.of_values, &a.of_outputs}) {
         before.insert(before.end(), parts->means.begin(), parts->means.end());
     }
@@ -135,17 +158,23 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     schedule_position_tables(a, 4);
 
     a.query_tile.bound(a.row, 0, a.tile.rows);
+    const bool has_chunks = a.tile.chunk_keys > 0;
+    Var task = a.query_block;
     a.accumulated.compute_root()
         .bound(a.row, 0, a.tile.rows)
         .bound(a.slice, 0, slices)
         .bound(a.slot, 0, a.slots_of_slice())
         .split(a.row, row_thread, row_of_thread, rows_each)
-        .fuse(a.group, a.batch, outer)
-        .reorder(row_of_thread, a.slot, row_thread, a.slice, a.query_block, a.head_in_group, outer)
+        .fuse(a.group, a.batch, outer);
+    if (has_chunks) {
+        task = Var("task");
+        a.accumulated.fuse(a.chunk, a.query_block, task);
+    }
+    a.accumulated.reorder(row_of_thread, a.slot, row_thread, a.slice, task, a.head_block, outer)
         .vectorize(row_of_thread, lanes_of(rows_each))
         .unroll(row_of_thread)
         .unroll(a.slot)
-        .gpu_blocks(a.query_block, a.head_in_group, outer)
+        .gpu_blocks(task, a.head_block, outer)
         .gpu_threads(row_thread, a.slice);
 
     const auto by_rows_and_slices = [&](Halide::Stage stage) {
@@ -155,7 +184,8 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
             .unroll(row_of_thread)
             .gpu_threads(row_thread, a.slice);
     };
-    a.state.compute_at(a.accumulated, a.query_block).store_in(shared).reorder_storage(a.row, a.slice);
+    a.state.compute_at(a.accumulated, task).store_in(shared).reorder_storage(a.row, a.slice);
+    if (has_chunks) a.state.bound_extent(a.chunk, 1);
     by_rows_and_slices(a.state);
     a.state.update()
         .split(a.row, row_thread, row_of_thread, rows_each)
@@ -173,7 +203,7 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     // Stored for all steps: otherwise these small ones would take the places of large ones that are no longer needed.
     for (Func f : {a.block_max, a.block_sum}) {
         f.compute_at(a.state, step)
-            .store_at(a.accumulated, a.query_block)
+            .store_at(a.accumulated, task)
             .store_in(shared)
             .split(a.row, row_of_thread, row_thread, row_threads)
             .reorder(row_thread, row_of_thread)
