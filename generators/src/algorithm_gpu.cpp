@@ -199,6 +199,7 @@ void gpu_attention::carry_state() {
     at_chunk(state, {slice, row}) = Halide::Tuple(next);
 
     std::vector<Expr> slots;
+    slots.reserve(static_cast<std::size_t>(slots_of_slice()));
     for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at_chunk(state, {slice, row})[i]);
     at_chunk(accumulated, {row, slot, slice}) = Halide::mux(slot, slots);
 }
