@@ -271,7 +271,7 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
     if (number >= ranges.size()) {
         const Halide::Var some_block("block");
         const int length = table.by_key ? tile.keys : positions_of_tile();
-        const RDom r(0, length, 0, tile.heads_per_tile, "of_tile");
+        const RDom r(0, length, 0, table.by_key ? 1 : tile.heads_per_tile, "of_tile");
         // The last tile may reach beyond the last query or key.
         const Expr place = some_block * length + r.x;
         const Expr query_row = table.by_key ? Expr(0) : Halide::clamp(place, 0, Halide::max(q_len, 1) - 1);

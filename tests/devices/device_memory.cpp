@@ -9,8 +9,9 @@
 
 #include "heed_device_kernels.hpp"
 
-#include <cmath>
-#include <string>
+#include <algorithm>
+#include <cstring>
+#include <vector>
 
 using namespace heed::tests;
 using heed::device_kind;
@@ -39,7 +40,9 @@ class device_tensor {
     template <class T>
     heed::view<T, Rank> view(const index_list<Rank> &strides) {
         const std::uintptr_t handle = halide_opencl_get_cl_mem(nullptr, memory_.raw_buffer());
-        return {reinterpret_cast<T *>(handle), extents_, strides};
+        T *pointer = nullptr;
+        std::memcpy(&pointer, &handle, sizeof pointer);
+        return {pointer, extents_, strides};
     }
     template <class T>
     heed::view<T, Rank> view() {
