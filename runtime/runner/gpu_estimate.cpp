@@ -32,7 +32,10 @@ constexpr double word = 4;  // bytes of an f32
 
 int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
 
-double divided_up(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
+double divided_up(std::int64_t a, std::int64_t b) {
+    const std::int64_t quotient = (a + b - 1) / b;
+    return static_cast<double>(quotient);
+}
 
 }  // namespace
 
@@ -53,6 +56,7 @@ int registers_of(const gpu_model &gpu, const gpu_block &block) {
 gpu_residency residency_of(const gpu_block &block, const gpu_model &gpu) {
     const int warps = std::max(rounded_up(block.threads, warp) / warp, 1);
     const int registers = registers_of(gpu, block);
+    // Those of unknown registers are few enough to limit nothing.
     const int registers_of_warp = rounded_up(std::max(registers, 1) * warp, registers_unit);
     const struct {
         const char *name;
@@ -61,9 +65,8 @@ gpu_residency residency_of(const gpu_block &block, const gpu_model &gpu) {
                   {"shared memory", gpu.shared_bytes / rounded_up(block.shared_bytes + shared_by_system, shared_unit)},
                   {"warps", most_warps / warps},
                   {"blocks", most_blocks}};
-    const auto *least = registers == 0 ? limits + 1 : limits;
-    for (const auto *limit = least; limit != std::end(limits); ++limit)
-        if (limit->blocks < least->blocks) least = limit;
+    const auto *least = std::min_element(std::begin(limits), std::end(limits),
+                                         [](const auto &a, const auto &b) { return a.blocks < b.blocks; });
     return {least->blocks, least->blocks * warps, static_cast<double>(least->blocks * warps) / most_warps, least->name,
             registers == 0};
 }
@@ -85,10 +88,13 @@ double parts_of(const kernel_description &kernel, const call_sizes &sizes) {
     return kernel.block.keys_of_part == 0 ? 1 : divided_up(sizes.kv_len, kernel.block.keys_of_part);
 }
 
-// Of tiles of queries, blocks of heads among them.
+// Heads that share tiles are one.
+double heads_of(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes) {
+    return static_cast<double>(sizes.batch) * divided_up(variant.heads, kernel.heads_per_tile);
+}
+
 double query_tiles_of(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes) {
-    return static_cast<double>(sizes.batch) * (variant.heads / kernel.heads_per_tile) *
-           divided_up(sizes.q_len, rows_per_tile(kernel));
+    return heads_of(variant, kernel, sizes) * divided_up(sizes.q_len, rows_per_tile(kernel));
 }
 
 double dram_bytes_of(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
@@ -133,8 +139,7 @@ gpu_work work_of(const variant_description &variant, const kernel_description &k
     gpu_work work{};
     // Few queries are one tile, as a rule; where there are parts and more tiles, one tile follows the other.
     work.blocks = kernel.block.keys_of_part == 0 ? query_tiles_of(variant, kernel, sizes)
-                                                 : parts_of(kernel, sizes) * static_cast<double>(sizes.batch) *
-                                                       (variant.heads / kernel.heads_per_tile);
+                                                 : heads_of(variant, kernel, sizes) * parts_of(kernel, sizes);
     work.flops = static_cast<double>(visible_pairs) * flops_per_pair(variant);
     work.fmas = score_fmas + value_fmas;
     work.shared_bytes = score_fmas * reads.shared_by_scores + value_fmas * reads.shared_by_values;

@@ -55,6 +55,9 @@ TEST_CASE("registers limit the blocks of a processor") {
     const runner::gpu_residency on_h100 = runner::residency_of(block_of(128, 20000, 112, 78), gpu("H100"));
     CHECK(on_h100.blocks == 6);
     CHECK(std::string(on_h100.limit) == "registers");
+    // Blocks of one warp show the unit of warps, 51 registers that of registers: 1632 count as 1792.
+    CHECK(runner::residency_of(block_of(32, 0, 112), gpu("A100")).blocks == 16);
+    CHECK(runner::residency_of(block_of(64, 0, 51), gpu("A100")).blocks == 18);
 }
 
 TEST_CASE("shared memory limits the blocks of a processor") {
@@ -98,7 +101,7 @@ TEST_CASE("reads of the products follow from what a thread computes") {
 
 TEST_CASE("the work of a call counts whole tiles, visible pairs, and bytes of each pass") {
     // 9 queries are 2 tiles of 8, 30 keys 3 of 12; 5 tiles of each head are not skipped.
-    const runner::gpu_work work = work_of(kernel_of(device_kind::cuda), {1, 9, 30}, {2, 2, 8, 500, 2 * 24});
+    const runner::gpu_work work = work_of(kernel_of(device_kind::cuda), {1, 9, 30}, {2, 2, 8, 500, 48});
     CHECK(work.blocks == 4);
     CHECK(work.flops == 500 * 2 * 16);
     CHECK(work.fmas == 10 * 8 * 12 * 16);
@@ -111,7 +114,7 @@ TEST_CASE("the work of a call counts whole tiles, visible pairs, and bytes of ea
 }
 
 TEST_CASE("parts of the keys are blocks of their own, and merged") {
-    const runner::tile_counts tiles{0, 0, 8, 2 * 48, 2 * 48};
+    const runner::tile_counts tiles{0, 0, 8, 96, 96};
     const runner::gpu_work whole = work_of(kernel_of(device_kind::cuda), {1, 1, 48}, tiles);
     const runner::gpu_work parts = work_of(kernel_of(device_kind::cuda, 24), {1, 1, 48}, tiles);
     CHECK(whole.blocks == 2);
@@ -123,7 +126,7 @@ TEST_CASE("parts of the keys are blocks of their own, and merged") {
 TEST_CASE("changed keys are read, written and read again") {
     variant_description variant = fakes::library(fakes::mistake::none).variants[0];
     const kernel_description kernel = kernel_of(device_kind::cuda);
-    const runner::tile_counts tiles{0, 0, 8, 2 * 48, 2 * 24};
+    const runner::tile_counts tiles{0, 0, 8, 2 * 48, 48};
     const double plain = runner::work_of(variant, kernel, {1, 1, 48}, tiles, 96).dram_bytes;
     variant.readings.modify_key = [](const call_sizes &, const row_position &, double *, const input_reader &) {};
     CHECK(runner::work_of(variant, kernel, {1, 1, 48}, tiles, 96).dram_bytes - plain == 2 * 48 * 8 * 2 * 4);
