@@ -166,6 +166,7 @@ int main(int argc, char **argv) {
     heed_host_program("${context}" ${target}.generator "${made_for}" generate generator_files)
 
     set(objects)
+    set(blocks)
     set(choices)
     foreach(pass IN LISTS ARG_PASSES)
         set(parts)
@@ -207,32 +208,53 @@ int main(int argc, char **argv) {
             if("stmt" IN_LIST ARG_EMIT)
                 set(emit --stmt)
             endif()
-            if("device" IN_LIST ARG_EMIT AND halide_target IN_LIST devices)
-                list(APPEND byproducts "${base}.device")
-                list(APPEND emit --device-code)
-            endif()
             set(tidy)
             if(NOT "assembly" IN_LIST ARG_EMIT)
                 set(tidy COMMAND ${CMAKE_COMMAND} -E rm "${base}.s")
             endif()
+            set(block)
+            set(count_registers)
+            if(halide_target IN_LIST devices)
+                set(block "${base}.block")
+                set(keeps_device_code OFF)
+                if("device" IN_LIST ARG_EMIT)
+                    set(keeps_device_code ON)
+                    list(APPEND byproducts "${base}.device")
+                endif()
+                if(halide_target MATCHES "^cuda")
+                    _heed_find_ptxas()
+                    if(HEED_PTXAS)
+                        set(count_registers COMMAND ${CMAKE_COMMAND} "-DPTXAS=${HEED_PTXAS}" "-DBASE=${base}"
+                                                    -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/gpu_registers.cmake")
+                    endif()
+                endif()
+                if(keeps_device_code OR count_registers)
+                    list(APPEND emit --device-code)
+                endif()
+                if(count_registers AND NOT keeps_device_code)
+                    list(APPEND tidy COMMAND ${CMAKE_COMMAND} -E rm "${base}.device")
+                endif()
+            endif()
             add_custom_command(
-                OUTPUT "${base}.o" BYPRODUCTS ${byproducts}
+                OUTPUT "${base}.o" ${block} BYPRODUCTS ${byproducts}
                 COMMAND ${generate} kernel --variant ${variant} --pass ${pass} --schedule ${schedule}
                         --dtype ${dtype} --target ${halide_target} --output "${base}" ${emit}
                 COMMAND ${CMAKE_CXX_COMPILER} -c "${base}.s" -o "${base}.o"
+                ${count_registers}
                 ${tidy}
                 DEPENDS ${generator_files}
                 COMMENT "Kernel ${variant} ${pass} ${schedule} ${dtype} for ${isa}"
                 VERBATIM)
             list(APPEND objects "${base}.o")
+            list(APPEND blocks ${block})
         endforeach()
     endforeach()
     add_custom_command(
         OUTPUT "${folder}/include/${target}.hpp" "${folder}/table.cpp"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}/include"
         COMMAND ${generate} header --output "${folder}/include/${target}.hpp"
-        COMMAND ${generate} table ${choices} --output "${folder}/table.cpp"
-        DEPENDS ${generator_files}
+        COMMAND ${generate} table ${choices} --output "${folder}/table.cpp" --blocks "${folder}"
+        DEPENDS ${generator_files} ${blocks}
         COMMENT "Header and table of ${target}"
         VERBATIM)
 
@@ -282,6 +304,16 @@ int main(int argc, char **argv) { return heed::run_command_line(heed_libraries::
 ")
     add_executable(${target} "${source}")
     target_link_libraries(${target} PRIVATE ${ARG_KERNELS} heed::runner)
+endfunction()
+
+# HEED_PTXAS: NVIDIA's assembler, which tells how many registers kernels of CUDA take; `explain` says that they are unknown
+# where there is none.
+function(_heed_find_ptxas)
+    set(folders)
+    if(HEED_PYTHON_ENVIRONMENT)
+        file(GLOB folders "${HEED_PYTHON_ENVIRONMENT}/lib/python3*/site-packages/nvidia/cuda_nvcc/bin")
+    endif()
+    find_program(HEED_PTXAS ptxas HINTS ${folders})
 endfunction()
 
 function(_heed_check_values context keyword given)

@@ -26,5 +26,5 @@ configure_package_config_file(generators/cmake/HeedConfig.cmake.in "${CMAKE_BINA
                               INSTALL_DESTINATION "${package_folder}")
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/HeedConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_BINARY_DIR}/HeedConfig.cmake" "${CMAKE_BINARY_DIR}/HeedConfigVersion.cmake"
-              generators/cmake/HeedHelpers.cmake
+              generators/cmake/HeedHelpers.cmake generators/cmake/gpu_registers.cmake
         DESTINATION "${package_folder}")

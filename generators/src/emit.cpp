@@ -90,6 +90,7 @@ struct kernel_pipelines {
 struct kernel_facts {
     int query_tile, key_tile, heads_per_tile, most_queries;
     std::vector<range_table> tables;
+    gpu_tiles of_gpu = {};
 };
 
 kernel_pipelines make_prefill(const variant_source &variant, const kernel_plan &plan) {
@@ -112,8 +113,8 @@ kernel_pipelines make_gpu_prefill(const variant_source &variant, const kernel_pl
 }
 
 kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_plan &) {
-    const gpu_tile_shape tile = gpu_tiles_for(variant).tile;
-    return {tile.rows, tile.keys, 1, 0, {}};
+    const gpu_tiles tiles = gpu_tiles_for(variant);
+    return {tiles.tile.rows, tiles.tile.keys, 1, 0, {}, tiles};
 }
 
 kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
@@ -124,8 +125,9 @@ kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_pla
 }
 
 kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &) {
-    const gpu_tile_shape tile = gpu_decode_tiles_for(variant).tile;
-    return {tile.rows, tile.keys, tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}};
+    const gpu_tiles tiles = gpu_decode_tiles_for(variant);
+    return {
+        tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}, tiles};
 }
 
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
@@ -306,10 +308,39 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
         for (const auto &function : tables.functions()) all.append(function);
         for (const auto &buffer : tables.buffers()) all.append(buffer);
     }
-    if (plan.is_for_gpus()) check_shared_bytes(variant, plan, shared_bytes_of(all));
+    if (plan.is_for_gpus()) {
+        const gpu_launch launch = main_launch_of(all);
+        check_shared_bytes(variant, plan, launch.shared_bytes);
+        std::ofstream block(base + ".block", std::ios::binary);
+        block << "entry " << launch.entry << "\nthreads " << launch.threads << "\nshared_bytes " << launch.shared_bytes
+              << '\n';
+        if (!(block << std::flush)) throw std::runtime_error("cannot write " + base + ".block");
+    }
     all.compile(files);
     prefetch_into_second_cache(base + ".s");
 }
+
+namespace {
+
+/// Initialises a heed::gpu_block.
+std::string block_text(const variant_source &variant, const gpu_tiles &tiles, const std::string &file) {
+    std::map<std::string, std::string> lines;
+    std::ifstream in(file);
+    for (std::string name, value; in >> name >> value;) lines[name] = value;
+    for (const char *needed : {"threads", "shared_bytes"}) {
+        if (lines.count(needed) == 0) throw std::runtime_error(file + " does not say '" + needed + "'");
+    }
+    const auto optional = [&](const char *name) { return lines.count(name) == 0 ? "0" : lines[name]; };
+    const gpu_tile_shape &tile = tiles.tile;
+    std::ostringstream out;
+    out << "{" << lines["threads"] << ", " << lines["shared_bytes"] << ", " << tile.rows / tiles.row_threads << ", "
+        << tile.keys / tile.slices << ", " << (variant.value_dim + tile.slices - 1) / tile.slices << ", "
+        << tile.steps_of_part * tile.keys << ", " << optional("registers_sm_80") << ", " << optional("registers_sm_90")
+        << "}";
+    return out.str();
+}
+
+}  // namespace
 
 std::string header_text(const generator_library &library) {
     std::ostringstream out;
@@ -343,7 +374,8 @@ std::string header_text(const generator_library &library) {
     return out.str();
 }
 
-std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices) {
+std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices,
+                       const std::string &folder) {
     std::ostringstream out;
     out << banner(library) << "#include <heed/describe.hpp>\n\n#include " << quoted(library.variants_header)
         << "\n\nextern \"C\" {\n";
@@ -373,6 +405,8 @@ std::string table_text(const generator_library &library, const std::vector<kerne
                   << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
                   << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
                   << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version
+                  << (plan.is_for_gpus() ? ", " + block_text(variant, facts.of_gpu, folder + "/" + plan.name + ".block")
+                                         : "")
                   << "},\n";
         }
         lists << "};\n";

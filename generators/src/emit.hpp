@@ -34,11 +34,14 @@ struct kernel_plan {
 kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice);
 
 /// Writes <base>.s; `with_loops`, Halide's lowered statement beside it, <base>.stmt; and `with_device_code`, for a GPU,
-/// what its driver gets to compile (PTX, OpenCL C, SPIR-V), <base>.device.
+/// what its driver gets to compile (PTX, OpenCL C, SPIR-V), <base>.device. For a GPU also <base>.block, lines of a name
+/// and a value: how the main kernel is launched. The build may add lines, see gpu_registers.cmake.
 void emit_kernel(const variant_source &variant, const kernel_plan &plan, const std::string &base, bool with_loops,
                  bool with_device_code);
 
 std::string header_text(const generator_library &library);
-std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices);
+/// `folder`: of the files that emit_kernel wrote, named after the kernels.
+std::string table_text(const generator_library &library, const std::vector<kernel_choice> &choices,
+                       const std::string &folder);
 
 }  // namespace heed::generators

@@ -59,7 +59,7 @@ const variant_source &find_variant(const generator_library &library, const std::
 int run_generator(const generator_library &library, int argc, char **argv) {
     CLI::App app("Writes the kernels of " + library.name + ". heed_add_kernels calls it.");
     app.require_subcommand(1);
-    std::string variant, output;
+    std::string variant, output, folder;
     kernel_choice choice;
     std::vector<std::string> choices;
     bool with_loops = false, with_device_code = false;
@@ -81,10 +81,11 @@ int run_generator(const generator_library &library, int argc, char **argv) {
     CLI::App *table = app.add_subcommand("table", "Write the source of the kernel table");
     table->add_option("choices", choices, "pass/schedule/dtype/target of all kernels of a variant")->required();
     table->add_option("--output", output, "File")->required();
+    table->add_option("--blocks", folder, "Folder of the .block files of kernels of GPUs")->required();
     table->callback([&] {
         std::vector<kernel_choice> all;
         for (const std::string &text : choices) all.push_back(parse_choice(text));
-        write_file(output, table_text(library, all));
+        write_file(output, table_text(library, all, folder));
     });
 
     CLI::App *header = app.add_subcommand("header", "Write the header that calls the kernels");

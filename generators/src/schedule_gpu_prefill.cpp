@@ -247,27 +247,34 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     copied_by_all(a.value_tile, a.column, slices * columns_each);
 }
 
-int shared_bytes_of(const Halide::Module &module) {
+gpu_launch main_launch_of(const Halide::Module &module) {
     struct : Halide::Internal::IRVisitor {
         using Halide::Internal::IRVisitor::visit;
-        int most = 0;
+        gpu_launch main;
         void visit(const Halide::Internal::Call *call) override {
             if (call->name.rfind("halide_", 0) == 0 && call->name.size() > 11 &&
                 call->name.compare(call->name.size() - 4, 4, "_run") == 0 && call->args.size() > 8) {
-                // State, kernel, three numbers of blocks, three of threads, then this.
-                if (const auto bytes = Halide::Internal::as_const_int(Halide::Internal::simplify(call->args[8]))) {
-                    most = std::max(most, static_cast<int>(*bytes));
-                } else {
-                    std::ostringstream kernel;
-                    kernel << call->args[1] << ": " << call->args[8];
-                    throw std::logic_error("shared memory of a kernel depends on data, " + kernel.str());
+                // State, kernel, three numbers of blocks, three of threads, bytes that a block shares.
+                const int bytes = number(call, 8, "shared memory");
+                if (bytes > main.shared_bytes) {
+                    const auto *name = call->args[1].as<Halide::Internal::StringImm>();
+                    main = {name != nullptr ? name->value : "",
+                            number(call, 5, "threads") * number(call, 6, "threads") * number(call, 7, "threads"),
+                            bytes};
                 }
             }
             IRVisitor::visit(call);
         }
+        static int number(const Halide::Internal::Call *call, std::size_t argument, const char *what) {
+            const Expr value = Halide::Internal::simplify(call->args[argument]);
+            if (const auto constant = Halide::Internal::as_const_int(value)) return static_cast<int>(*constant);
+            std::ostringstream message;
+            message << what << " of a kernel depend on data, " << call->args[1] << ": " << value;
+            throw std::logic_error(message.str());
+        }
     } found;
     for (const auto &function : module.functions()) function.body.accept(&found);
-    return found.most;
+    return found.main;
 }
 
 }  // namespace heed::generators

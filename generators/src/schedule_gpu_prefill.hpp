@@ -48,7 +48,14 @@ std::function<Halide::Expr(const Halide::Expr &)> gpu_exponential(const std::str
 
 void schedule_gpu_prefill(gpu_attention &attention, const gpu_tiles &tiles);
 
-/// Bytes that a block of the compiled kernels shares, at most.
-int shared_bytes_of(const Halide::Module &module);
+/// How a compiled kernel is launched.
+struct gpu_launch {
+    std::string entry;  ///< the kernel's name in the code for the device
+    int threads = 0;    ///< of a block
+    int shared_bytes = 0;
+};
+
+/// Of the compiled kernels, the one whose blocks share the most bytes.
+gpu_launch main_launch_of(const Halide::Module &module);
 
 }  // namespace heed::generators

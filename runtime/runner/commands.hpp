@@ -28,7 +28,7 @@ struct explain_options {
     input_settings settings;
 };
 
-/// `explain`: what a variant computes, and which tiles of a call run.
+/// `explain`: what a variant computes, which tiles of a call run, and what bounds its kernels of GPUs.
 int explain(const kernel_library &library, const explain_options &options);
 
 struct inspect_options {

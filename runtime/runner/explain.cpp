@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "describe.hpp"
+#include "gpu_estimate.hpp"
 #include "inputs.hpp"
 #include "problem.hpp"
 #include "selection.hpp"
@@ -64,6 +65,66 @@ void print_work(const variant_description &variant, const call_sizes &sizes, con
         bytes * 1e-6, seen * per_pair / bytes);
 }
 
+std::string reads_text(const gpu_block &block) {
+    const gpu_reads reads = reads_of(block);
+    return fmt::format(
+        "a thread computes {0} rows x {1} keys of scores and {0} rows x {2} columns of results,\n  bytes of shared "
+        "memory "
+        "that it reads for each FMA of these: {3:.3g} and {4:.3g}; of queries by way of the L1 cache, not counted "
+        "below: "
+        "{5:.3g}",
+        block.rows_of_thread, block.keys_of_thread, block.columns_of_thread, reads.shared_by_scores,
+        reads.shared_by_values, reads.cached_by_scores);
+}
+
+void print_estimate(const kernel_description &kernel, const gpu_work &work) {
+    const gpu_block &block = kernel.block;
+    fmt::print("\nkernel {}: {} threads and {} bytes of shared memory a block\n  {}\n", kernel.name, block.threads,
+               block.shared_bytes, reads_text(block));
+    fmt::print("  {:.0f} blocks; arithmetic intensity {:.4g} FLOP/byte: visible pairs, {:.4g} MB of DRAM\n",
+               work.blocks, work.flops_per_byte(), work.dram_bytes * 1e-6);
+    text_table table({"", "registers", "blocks", "warps", "occupancy (%)", "limited by", "compute (ms)",
+                      "shared memory (ms)", "DRAM (ms)", "expected bound"});
+    bool registers_unknown = false;
+    for (const gpu_model &gpu : gpu_models()) {
+        if (!can_run(gpu, kernel)) continue;
+        const gpu_residency held = residency_of(block, gpu);
+        const gpu_bounds bounds = bounds_of(work, gpu);
+        registers_unknown = registers_unknown || held.registers_unknown;
+        const auto milliseconds = [](double seconds) { return fmt::format("{:.4g}", seconds * 1e3); };
+        table.add({gpu.name, held.registers_unknown ? "unknown" : fmt::format("{}", registers_of(gpu, block)),
+                   fmt::format("{}", held.blocks), fmt::format("{}", held.warps),
+                   fmt::format("{:.1f}", 100 * held.occupancy), held.limit, milliseconds(bounds.compute),
+                   milliseconds(bounds.shared_memory), milliseconds(bounds.dram), bounds.expected()});
+    }
+    fmt::print("{}", table.text());
+    if (registers_unknown)
+        fmt::print("registers unknown ({}): blocks, warps and occupancy are the most that may be\n",
+                   kernel.device == device_kind::cuda ? "the build found no ptxas, or it cannot assemble this kernel"
+                                                      : "the driver compiles the kernel");
+}
+
+// Of all kernels for GPUs that attend: also of those that a call of these sizes would not choose.
+void print_estimates(const variant_description &variant, const call_sizes &sizes, const std::string &isa,
+                     const input_reader &reader, std::int64_t visible) {
+    bool first = true;
+    for (int i = 0; i < variant.kernel_count; ++i) {
+        const kernel_description &kernel = variant.kernels[i];
+        if (kernel.block.threads == 0 || (!isa.empty() && isa != kernel.isa)) continue;
+        if (first)
+            fmt::print(
+                "\nGPUs: an estimate from tiles, registers and data sheets, not measured. Blocks and warps are those "
+                "that a "
+                "processor holds at once;\ntimes are the least that both products, their reads of shared memory and "
+                "each "
+                "pass over the tensors take at the device's peak.\n");
+        first = false;
+        print_estimate(kernel, work_of(variant, kernel, sizes, count_tiles(variant, kernel, sizes, reader), visible));
+        if (!suits(kernel, sizes.q_len))
+            fmt::print("calls with more than {} queries choose another schedule\n", kernel.most_queries);
+    }
+}
+
 }  // namespace
 
 int explain(const kernel_library &library, const explain_options &options) {
@@ -90,8 +151,9 @@ int explain(const kernel_library &library, const explain_options &options) {
         "batch {}, q_len {}, kv_len {}; head {} of batch entry {}; queries down, keys to the right; . empty, / mixed, "
         "# full\n\n{}\n",
         sizes.batch, sizes.q_len, sizes.kv_len, options.head, options.batch_entry, tile_text(map, options.width));
-    print_work(variant, sizes, count_tiles(variant, kernel, sizes, inputs.reader()),
-               count_visible_pairs(variant, sizes, inputs.reader()));
+    const std::int64_t visible = count_visible_pairs(variant, sizes, inputs.reader());
+    print_work(variant, sizes, count_tiles(variant, kernel, sizes, inputs.reader()), visible);
+    print_estimates(variant, sizes, options.isa, inputs.reader(), visible);
     if (!options.png.empty()) fmt::print("wrote {}\n", options.png);
     return 0;
 }

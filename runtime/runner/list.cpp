@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
@@ -25,15 +27,24 @@ json variant_record(const variant_description &variant) {
     json kernels = json::array();
     for (int i = 0; i < variant.kernel_count; ++i) {
         const kernel_description &kernel = variant.kernels[i];
-        kernels.push_back({{"name", kernel.name},
-                           {"pass", kernel.pass},
-                           {"schedule", kernel.schedule},
-                           {"isa", kernel.isa},
-                           {"device", name_of(kernel.device)},
-                           {"dtype", types_text(kernel.types)},
-                           {"query_tile", kernel.query_tile},
-                           {"key_tile", kernel.key_tile},
-                           {"runs_here", runs_here(kernel)}});
+        json record{{"name", kernel.name},
+                    {"pass", kernel.pass},
+                    {"schedule", kernel.schedule},
+                    {"isa", kernel.isa},
+                    {"device", name_of(kernel.device)},
+                    {"dtype", types_text(kernel.types)},
+                    {"query_tile", kernel.query_tile},
+                    {"key_tile", kernel.key_tile},
+                    {"runs_here", runs_here(kernel)}};
+        if (kernel.device != device_kind::cpu) {
+            record["threads_of_block"] = kernel.block.threads;
+            record["shared_bytes_of_block"] = kernel.block.shared_bytes;
+            // null: unknown
+            for (const auto &[name, registers] : {std::pair("registers_sm_80", kernel.block.registers_sm_80),
+                                                  std::pair("registers_sm_90", kernel.block.registers_sm_90)})
+                record[name] = registers > 0 ? json(registers) : json();
+        }
+        kernels.push_back(record);
     }
     return {{"name", variant.name},     {"formula", variant.formula},   {"heads", variant.heads},
             {"groups", variant.groups}, {"head_dim", variant.head_dim}, {"value_dim", variant.value_dim},

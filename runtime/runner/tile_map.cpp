@@ -59,7 +59,13 @@ tile_map make_tile_map(const variant_description &variant, const kernel_descript
 tile_counts count_tiles(const variant_description &variant, const kernel_description &kernel, const call_sizes &sizes,
                         const input_reader &reader) {
     const std::int64_t heads = kernel.heads_per_tile, blocks = variant.heads / heads;
+    const std::int64_t blocks_of_group = blocks / variant.groups, width = divide_up(sizes.kv_len, kernel.key_tile);
     std::atomic<std::int64_t> empty{0}, mixed{0}, full{0}, pairs{0};
+    const auto keys_of = [&](std::int64_t tile) {
+        return std::min<std::int64_t>(kernel.key_tile, sizes.kv_len - tile * kernel.key_tile);
+    };
+    // Of each group, which tiles of keys any of its heads has.
+    std::vector<std::atomic<bool>> is_read(static_cast<std::size_t>(sizes.batch * variant.groups * width));
     parallel_for(sizes.batch * blocks, [&](std::int64_t i) {
         const tile_map map = make_tile_map(variant, kernel, sizes, i / blocks, i % blocks * heads, reader);
         for (std::int64_t r = 0; r < map.height; ++r)
@@ -67,11 +73,14 @@ tile_counts count_tiles(const variant_description &variant, const kernel_descrip
                 const tile_class kind = map.at(r, c);
                 ++(kind == tile_class::empty ? empty : kind == tile_class::mixed ? mixed : full);
                 if (kind == tile_class::empty) continue;
-                pairs += heads * std::min(map.rows_per_tile, sizes.q_len - r * map.rows_per_tile) *
-                         std::min(map.keys_per_tile, sizes.kv_len - c * map.keys_per_tile);
+                is_read[static_cast<std::size_t>(i / blocks_of_group * width + c)] = true;
+                pairs += heads * std::min(map.rows_per_tile, sizes.q_len - r * map.rows_per_tile) * keys_of(c);
             }
     });
-    return {empty, mixed, full, pairs};
+    std::int64_t read_keys = 0;
+    for (std::size_t i = 0; i < is_read.size(); ++i)
+        if (is_read[i]) read_keys += keys_of(static_cast<std::int64_t>(i) % width);
+    return {empty, mixed, full, pairs, read_keys};
 }
 
 std::string tile_text(const tile_map &map, int columns) {

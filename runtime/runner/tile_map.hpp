@@ -16,6 +16,7 @@ namespace heed::runner {
 struct tile_counts {
     std::int64_t empty = 0, mixed = 0, full = 0;
     std::int64_t executed_pairs = 0;  ///< pairs of query and key in the mixed and full ones
+    std::int64_t read_keys = 0;       ///< of all groups, that any of these tiles has
 };
 
 /// The tiles of one head of one batch entry.

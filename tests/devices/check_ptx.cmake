@@ -1,7 +1,8 @@
 # cmake -DPTXAS=... -DKERNELS=<beginning of file names> -DARCHITECTURE=sm_80 -P check_ptx.cmake
 #
-# Assembles the kernels of a variant, for few and for many queries, and looks at what they take: no spilled register, no local memory, few enough registers
-# for two blocks of 128 threads; and whether exponentials are single instructions.
+# Assembles the kernels of a variant, for few and for many queries, and looks at what they take: no spilled register, no
+# local memory, few enough registers for two blocks of 128 threads; whether exponentials are single instructions; and
+# whether the registers that the kernel table gets are those of the main kernel.
 if(NOT PTXAS)
     message("[SKIP] there is no ptxas: install nvidia-cuda-nvcc-cu12 from PyPI into .venv")
     return()
@@ -35,6 +36,12 @@ foreach(schedule IN ITEMS decode prefill)
         message(FATAL_ERROR "no kernel was reported:\n${report}")
     elseif(most GREATER 168)
         message(FATAL_ERROR "a kernel of ${PTX} takes ${most} registers on ${ARCHITECTURE}:\n${report}")
+    endif()
+    string(REGEX REPLACE "[.]device$" ".block" block "${PTX}")
+    file(STRINGS "${block}" told REGEX "^registers_${ARCHITECTURE} [1-9]")
+    string(REGEX MATCH "[0-9]+$" told "${told}")
+    if(NOT told OR NOT report MATCHES "Compiling entry function '_kernel_accumulated[^\n]*\n([^\n]*\n)?[^\n]*\n[^\n]*Used ${told} registers")
+        message(FATAL_ERROR "${block} tells '${told}' registers of the main kernel, which differs from:\n${report}")
     endif()
     file(STRINGS "${assembled}.ptx" exponentials REGEX "ex2\\.approx")
     list(LENGTH exponentials exponential_count)

@@ -51,3 +51,16 @@ TEST_CASE("a tile runs for rows and keys that only fill it up, as the kernel's d
     // One row and one key are 4 rows and one key to the kernel.
     CHECK(map_of(diagonal, {1, 1, 1}).at(0, 0) == tile_class::mixed);
 }
+
+TEST_CASE("keys are read once for all heads of a group and tiles of queries that have them") {
+    variant_description variant = fakes::library(fakes::mistake::none).variants[1];
+    variant.readings.query_start = at_top;
+    variant.readings.classify = diagonal;
+    const auto keys_read = [&](const call_sizes &sizes) {
+        return runner::count_tiles(variant, variant.kernels[0], sizes, {}).read_keys;
+    };
+    // 2 groups. Rows 0 to 7 meet the first 12 keys alone; rows 0 to 15 also the other 3.
+    CHECK(keys_read({1, 8, 15}) == 2 * 12);
+    CHECK(keys_read({1, 16, 15}) == 2 * 15);
+    CHECK(keys_read({3, 16, 15}) == 3 * 2 * 15);
+}

@@ -132,6 +132,19 @@ struct tile_table_description {
     bool by_key;  ///< tiles of keys, else of queries
 };
 
+/// What is known of a kernel of a GPU since it was compiled: of its main part, which goes over tiles of keys. A block
+/// of threads has query_tile rows and goes over key_tile keys at a time. 0 where it is unknown; all 0 for CPUs.
+struct gpu_block {
+    int threads = 0;
+    int shared_bytes = 0;       ///< of memory that the block shares
+    int rows_of_thread = 0;     ///< whose scores and results a thread computes
+    int keys_of_thread = 0;     ///< of the scores of its rows, in one step
+    int columns_of_thread = 0;  ///< of the results of its rows
+    int keys_of_part = 0;       ///< that a block goes over, at most; 0: all, and nothing is merged
+    int registers_sm_80 = 0;    ///< of a thread, as NVIDIA's assembler gives for compute capability 8.0
+    int registers_sm_90 = 0;    ///< and for 9.0
+};
+
 /// One compiled kernel. `run` takes Halide's argument array: user context, query, key, value, the inputs in the order
 /// of the description, q_len, kv_len, output, log_sum_exp. Buffers are Halide's, innermost dimension first, with the
 /// query heads split into (head in group, group): query and output (dim, head in group, row, group, batch), key and
@@ -160,6 +173,7 @@ struct kernel_description {
     int most_queries = 0;  ///< calls with more of them have a better kernel further down the list; 0: any number
     device_kind device = device_kind::cpu;  ///< of others, elements of two bytes are UInt(16) to Halide
     int device_version = 0;                 ///< that the device must have, as heed::device counts them
+    gpu_block block = {};
 };
 
 /// Whether no kernel further down the list serves so many queries better.
