@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Heed")
-install(TARGETS heed_dsl heed_table heed_generators heed_runtime heed_runner EXPORT HeedTargets
+install(TARGETS heed_dsl heed_table heed_generators heed_runtime heed_yardsticks heed_runner EXPORT HeedTargets
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY dsl/include/ generators/include/ runtime/include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"

@@ -122,7 +122,7 @@ kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_pla
     return {{attention.results(), attention.arguments()}, {}};
 }
 
-kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
+kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &) {
     const gpu_tile_shape tile = gpu_decode_tiles_for(variant).tile;
     return {tile.rows, tile.keys, tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}};
 }

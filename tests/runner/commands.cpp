@@ -135,7 +135,7 @@ TEST_CASE("wrong arguments are named") {
         {{"bench", "plain", "--scores", "odd"}, "--scores"},
         {{"bench", "plain", "--isa", "avx2"}, "plain has no kernel for 'avx2'; it has: x86_64"},
         {{"verify", "--threads", "0"}, "--threads"},
-        {{"dance"}, "there is no command 'dance'; there are: list, explain, verify, bench, inspect"},
+        {{"dance"}, "there is no command 'dance'; there are: list, devices, explain, verify, bench, inspect"},
         {{}, "subcommand is required"}};
     for (const auto &wrong : cases) {
         CAPTURE(wrong.text);
