@@ -26,12 +26,15 @@ if [ "$kind" = cuda ] && ! has_driver; then
 fi
 
 runner=${HEED_GPU_RUNNER-}
+timed_variants=
 if [ -z "$runner" ]; then
     extra_packages=
     . examples/setup.sh
     cmake --preset gpu
     cmake --build --preset gpu
     runner=build/gpu/bin/heed-gallery-cuda
+    # Not all that are verified: PyTorch compiles FlexAttention for each, and for each length.
+    timed_variants="mha_causal mha_window_256 gqa_32_8 mqa_64 alibi_12 documents"
 fi
 if ! found=$("$runner" devices "$kind"); then
     echo "[SKIP] $found"
@@ -58,7 +61,7 @@ fi
 time_calls() {
     file=$1
     shift
-    "$runner" bench "$@" --repeat 5 $settings $against_torch --json "$folder/$file.json" || status=1
+    "$runner" bench $timed_variants "$@" --repeat 5 $settings $against_torch --json "$folder/$file.json" || status=1
 }
 time_calls prompts --seq "${HEED_GPU_LENGTHS:-1024,4096}"
 time_calls tokens --q 1 --kv "${HEED_GPU_KEYS:-8192}"
