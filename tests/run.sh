@@ -1,7 +1,12 @@
 #!/bin/sh
 # Sets up, builds and runs the tests: all of them, or those of one CTest label (a folder of tests/). Can be repeated.
+# With the argument 'gpu': what only a GPU can tell, see gpu.sh.
 set -eu
 cd "$(dirname "$0")/.."
+
+if [ "${1-}" = gpu ]; then
+    exec sh tests/gpu.sh
+fi
 
 extra_packages="clang doctest-dev g++-aarch64-linux-gnu ocl-icd-libopencl1 pocl-opencl-icd qemu-user"
 . examples/setup.sh

@@ -265,7 +265,11 @@ int main(int argc, char **argv) {
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     # Some compilers default to less than what the header needs.
     target_compile_features(${target} INTERFACE cxx_std_17)
-    set_target_properties(${target} PROPERTIES HEED_LIBRARY "${library}")
+    set(target_devices ${ARG_TARGETS})
+    if(cpu_targets)
+        list(REMOVE_ITEM target_devices ${cpu_targets})
+    endif()
+    set_target_properties(${target} PROPERTIES HEED_LIBRARY "${library}" HEED_DEVICES "${target_devices}")
 endfunction()
 
 # heed_add_runner(<target> KERNELS <kernels-target>)
@@ -290,20 +294,30 @@ function(heed_add_runner target)
     if(TARGET ${target})
         message(FATAL_ERROR "${context}: there is a target of this name already.")
     endif()
+    # What devices are measured with.
+    get_target_property(devices ${ARG_KERNELS} HEED_DEVICES)
+    set(yardsticks)
+    set(yardsticks_header)
+    set(yardsticks_library)
+    if(devices)
+        set(yardsticks ", heed::all_device_yardsticks")
+        set(yardsticks_header "#include <heed/yardsticks.hpp>\n")
+        set(yardsticks_library heed::yardsticks)
+    endif()
     set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}.runner.cpp")
     file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT
 "// Written by @context@.
 #include <heed/kernel_table.hpp>
 #include <heed/runner.hpp>
-
+@yardsticks_header@
 namespace heed_libraries {
 extern const heed::kernel_library @library@;
 }
 
-int main(int argc, char **argv) { return heed::run_command_line(heed_libraries::@library@, argc, argv); }
+int main(int argc, char **argv) { return heed::run_command_line(heed_libraries::@library@, argc, argv@yardsticks@); }
 ")
     add_executable(${target} "${source}")
-    target_link_libraries(${target} PRIVATE ${ARG_KERNELS} heed::runner)
+    target_link_libraries(${target} PRIVATE ${ARG_KERNELS} heed::runner ${yardsticks_library})
 endfunction()
 
 # HEED_PTXAS: NVIDIA's assembler, which tells how many registers kernels of CUDA take; `explain` says that they are unknown

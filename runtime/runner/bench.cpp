@@ -2,6 +2,7 @@
 #include "bench.hpp"
 
 #include <fmt/format.h>
+#include <heed/device.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +19,7 @@
 
 #include "bench_record.hpp"
 #include "describe.hpp"
+#include "device_peaks.hpp"
 #include "fma_peak.hpp"
 #include "invoke.hpp"
 #include "read_bandwidth.hpp"
@@ -68,6 +70,33 @@ std::vector<const kernel_description *> timed_kernels(const variant_description 
     return kernels;
 }
 
+bool is_for_device(const kernel_description &kernel) { return kernel.device != device_kind::cpu; }
+
+// Threads of the CPU mean nothing to a device.
+std::vector<int> thread_counts(const kernel_description &kernel, const bench_options &options) {
+    return is_for_device(kernel) ? std::vector<int>{0} : thread_counts(options);
+}
+
+// What devices can do, measured on each that has kernels to time.
+class peaks_of_devices {
+  public:
+    explicit peaks_of_devices(const device_yardstick_list &yardsticks) : yardsticks_(yardsticks) {}
+
+    // Null without yardsticks for it.
+    device_peaks *of(device_kind kind) {
+        const auto found = peaks_.find(kind);
+        if (found != peaks_.end()) return found->second.get();
+        const auto *end = yardsticks_.first + yardsticks_.count;
+        const auto *yardsticks =
+            std::find_if(yardsticks_.first, end, [kind](const auto &each) { return each.device == kind; });
+        return (peaks_[kind] = yardsticks == end ? nullptr : std::make_unique<device_peaks>(*yardsticks)).get();
+    }
+
+  private:
+    device_yardstick_list yardsticks_;
+    std::map<device_kind, std::unique_ptr<device_peaks>> peaks_;
+};
+
 // The measurements of one kernel on one number of threads.
 struct timed_kernel {
     const kernel_description *kernel;
@@ -114,18 +143,28 @@ class torch_session {
 // One problem with all that is timed on it.
 class timed_problem {
   public:
-    timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options)
+    timed_problem(const variant_description &variant, const call_sizes &sizes, const bench_options &options,
+                  peaks_of_devices &devices)
         : options_(options),
+          devices_(devices),
           problem_(make_problem(
               variant, sizes,
               {options.how, options.scores, integer_fill::lengths, {}, 1, options.settings, options.page_size})),
           results_(make_results(problem_, options.how)),
-          pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())),
-          bandwidth_(static_cast<std::size_t>(key_value_bytes(data_type::f32))) {
+          pairs_(count_visible_pairs(variant, sizes, problem_.inputs.reader())) {
         for (const kernel_description *kernel : timed_kernels(variant, options, sizes.q_len))
-            for (const int threads : thread_counts(options))
-                kernels_.push_back(
-                    {kernel, threads, prepared_call(problem_, results_, *kernel, threads, false), 1, {}, {}, {}, {}});
+            for (const int threads : thread_counts(*kernel, options))
+                kernels_.push_back({kernel,
+                                    threads,
+                                    prepared_call(problem_, results_, *kernel, threads, false, is_for_device(*kernel)),
+                                    1,
+                                    {},
+                                    {},
+                                    {},
+                                    {}});
+        if (std::any_of(kernels_.begin(), kernels_.end(),
+                        [](const auto &timed) { return !is_for_device(*timed.kernel); }))
+            bandwidth_.emplace(static_cast<std::size_t>(key_value_bytes(data_type::f32)));
     }
     timed_problem(const timed_problem &) = delete;
     timed_problem &operator=(const timed_problem &) = delete;
@@ -139,7 +178,7 @@ class timed_problem {
         for (timed_kernel &timed : kernels_) {
             const resident_growth growth;
             timed.call();
-            if (options_.memory) timed.extra_bytes = growth.bytes();
+            if (options_.memory && !is_for_device(*timed.kernel)) timed.extra_bytes = growth.bytes();
             // What is compared with PyTorch.
             timed.call.fetch_results();
             const auto begin = clock::now();
@@ -152,7 +191,15 @@ class timed_problem {
 
     void load_into(torch_session &session) {
         session.with([&](torch_process &torch) {
-            torch_problem_ = torch.load(problem_, torch_storage());
+            if (kernels_.empty()) return;
+            const device_kind device = torch_device();
+            const std::string why_not = device == device_kind::opencl ? "it has no OpenCL"
+                                        : device == device_kind::cuda ? torch.why_no_gpu()
+                                                                      : "";
+            if (!why_not.empty())
+                return session.note(
+                    fmt::format("Kernels of {} are not compared with PyTorch: {}", heed::name_of(device), why_not));
+            torch_problem_ = torch.load(problem_, torch_storage(), device == device_kind::cuda);
             load_sdpa(torch, session);
             load_flex(torch, session);
         });
@@ -165,7 +212,7 @@ class timed_problem {
     }
 
     void run_round(torch_session &session) {
-        std::map<int, double> read_now;
+        std::set<std::pair<device_kind, int>> read_now;
         for (timed_kernel &timed : kernels_) {
             for (int i = 0; i < timed.calls_per_round; ++i) {
                 const auto begin = clock::now();
@@ -173,13 +220,11 @@ class timed_problem {
                 timed.seconds.add(seconds_since(begin));
             }
             auto &fma = fma_peaks_[{timed.kernel->isa, timed.threads}];
-            fma = std::max(fma, measure_fma_peak(timed.kernel->isa, timed.threads));
-            if (read_now.count(timed.threads) == 0) {
-                auto &read = read_peaks_[timed.threads];
-                read = std::max(read, bandwidth_.measure(timed.threads));
-                read_now[timed.threads] = read;
-            }
+            fma = std::max(fma, fma_peak_now(timed));
+            const std::pair of(timed.kernel->device, timed.threads);
+            if (read_now.insert(of).second) read_peaks_[of] = std::max(read_peaks_[of], read_peak_now(timed));
             session.with([&](torch_process &torch) {
+                if (timed.kernel->device != torch_device()) return;
                 if (has_sdpa_) time_peer(torch, torch_peer::sdpa, timed, timed.sdpa_seconds);
                 if (flex_blocks_.count(timed.threads) > 0)
                     time_peer(torch, torch_peer::flex, timed, timed.flex_seconds);
@@ -197,10 +242,11 @@ class timed_problem {
                                 pairs_,
                                 static_cast<double>(pairs_) * flops_per_pair(*problem_.variant),
                                 key_value_bytes(timed.kernel->types),
+                                all_bytes(timed.kernel->types),
                                 timed.seconds.smallest(),
                                 timed.seconds.median(),
                                 fma_peaks_.at({timed.kernel->isa, timed.threads}),
-                                read_peaks_.at(timed.threads),
+                                read_peaks_.at({timed.kernel->device, timed.threads}),
                                 {},
                                 {},
                                 {},
@@ -221,6 +267,26 @@ class timed_problem {
     }
 
   private:
+    double fma_peak_now(const timed_kernel &timed) {
+        if (!is_for_device(*timed.kernel)) return measure_fma_peak(timed.kernel->isa, timed.threads);
+        device_peaks *const peaks = devices_.of(timed.kernel->device);
+        return peaks == nullptr ? 0.0 : peaks->measure_fma();
+    }
+
+    double read_peak_now(const timed_kernel &timed) {
+        if (!is_for_device(*timed.kernel)) return bandwidth_->measure(timed.threads);
+        device_peaks *const peaks = devices_.of(timed.kernel->device);
+        return peaks == nullptr ? 0.0 : peaks->measure_read();
+    }
+
+    // Queries, keys, values and output.
+    double all_bytes(const tensor_types &types) const {
+        const variant_description &variant = *problem_.variant;
+        return key_value_bytes(types) +
+               static_cast<double>(problem_.sizes.batch * problem_.sizes.q_len * variant.heads) *
+                   (variant.head_dim * bytes_of(types.query) + variant.value_dim * bytes_of(types.output));
+    }
+
     double key_value_bytes(const tensor_types &types) const {
         const variant_description &variant = *problem_.variant;
         const auto row_bytes = [](int row_size, data_type type) {
@@ -229,6 +295,9 @@ class timed_problem {
         return static_cast<double>(problem_.sizes.batch * problem_.sizes.kv_len * variant.groups) *
                (row_bytes(variant.head_dim, types.key) + row_bytes(variant.value_dim, types.value));
     }
+
+    // Where PyTorch computes: as the first of the kernels, with those of the same device.
+    device_kind torch_device() const { return kernels_.front().kernel->device; }
 
     // PyTorch's tensors are of one type: that of keys, where all kernels share it.
     data_type torch_storage() const {
@@ -250,7 +319,13 @@ class timed_problem {
             return session.note(
                 fmt::format("{}: not compared with scaled_dot_product_attention: {}", name(), how.why_not));
         torch.load_sdpa(*torch_problem_, problem_, how);
-        const std::string difference = difference_from(torch, torch_peer::sdpa, core_count(), allowed_difference(1e-4));
+        const bool on_gpu = torch_device() != device_kind::cpu;
+        const std::string difference =
+            difference_from(torch, torch_peer::sdpa, core_count(), allowed_difference(on_gpu ? 1e-3 : 1e-4));
+        // PyTorch may round operands of f32 on a GPU; elsewhere one of both is wrong.
+        if (!difference.empty() && on_gpu)
+            return session.note(
+                fmt::format("{}: not compared with scaled_dot_product_attention: {}", name(), difference));
         if (!difference.empty())
             throw std::runtime_error(fmt::format("bench --against-torch: {}: {}", name(), difference));
         has_sdpa_ = true;
@@ -267,7 +342,8 @@ class timed_problem {
             return refuse(error.what());
         }
         std::set<int> counts;
-        for (const timed_kernel &timed : kernels_) counts.insert(timed.threads);
+        for (const timed_kernel &timed : kernels_)
+            if (timed.kernel->device == torch_device()) counts.insert(timed.threads);
         for (const int threads : counts) {
             const auto outcome = torch.load_flex(*torch_problem_, problem_, functions, threads);
             if (!outcome.why_not.empty()) {
@@ -286,6 +362,7 @@ class timed_problem {
     void time_peer(torch_process &torch, torch_peer peer, const timed_kernel &timed, samples &into) const {
         for (const double seconds : torch.time(*torch_problem_, peer, timed.threads, timed.calls_per_round))
             into.add(seconds);
+        if (is_for_device(*timed.kernel)) return;
         // PyTorch's threads spin for a while after their work.
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -315,13 +392,14 @@ class timed_problem {
     }
 
     const bench_options &options_;
+    peaks_of_devices &devices_;
     problem problem_;
     results results_;
     std::int64_t pairs_;
-    read_bandwidth bandwidth_;
+    std::optional<read_bandwidth> bandwidth_;  // where there are kernels of the CPU
     std::vector<timed_kernel> kernels_;
     std::map<std::pair<std::string, int>, double> fma_peaks_;
-    std::map<int, double> read_peaks_;
+    std::map<std::pair<device_kind, int>, double> read_peaks_;
     std::optional<int> torch_problem_;
     bool has_sdpa_ = false;
     std::map<int, int> flex_blocks_;  // by number of threads
@@ -453,6 +531,7 @@ int bench(const kernel_library &library, const bench_options &options) {
                                 c.variant->name, c.sizes.q_len, c.sizes.kv_len));
         }
     torch_session torch(options);
+    peaks_of_devices devices(options.yardsticks);
     std::vector<bench_record> records;
     {
         std::size_t steps = 0;
@@ -461,7 +540,7 @@ int bench(const kernel_library &library, const bench_options &options) {
         for (const auto &set : sets) {
             std::vector<std::unique_ptr<timed_problem>> problems;
             for (const timed_case &c : set) {
-                problems.push_back(std::make_unique<timed_problem>(*c.variant, c.sizes, options));
+                problems.push_back(std::make_unique<timed_problem>(*c.variant, c.sizes, options, devices));
                 progress.step(problems.back()->name());
                 problems.back()->warm_up();
                 problems.back()->load_into(torch);
@@ -493,7 +572,7 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
     const auto microseconds = [](double seconds) { return fmt::format("{:.2f}", seconds * 1e6); };
     for (const variant_description *variant : select_variants(library, options.names))
         for (const kernel_description *kernel : timed_kernels(*variant, options, 1))
-            for (const int threads : thread_counts(options)) {
+            for (const int threads : thread_counts(*kernel, options)) {
                 const samples call = time_tiny_calls(*variant, *kernel, threads, options);
                 const samples empty = time_empty_calls(*variant, *kernel, threads, options);
                 table.add({variant->name, kernel->isa, types_text(kernel->types), fmt::format("{}", variant->heads),

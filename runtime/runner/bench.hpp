@@ -5,6 +5,7 @@
 #pragma once
 
 #include <heed/kernel_table.hpp>
+#include <heed/yardsticks.hpp>
 
 #include <cstdint>
 #include <map>
@@ -34,6 +35,7 @@ struct bench_options {
     bool memory = false;
     bool against_torch = false;
     std::string python = "python3";
+    device_yardstick_list yardsticks;
 };
 
 /// Times every kernel asked for in interleaved rounds and prints a table. Returns the exit status.

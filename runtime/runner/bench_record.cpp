@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <heed/device.hpp>
 
 #include <algorithm>
 
@@ -17,11 +18,14 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+bool is_of_device(const bench_record &record) { return record.kernel->device != device_kind::cpu; }
+
 json fields(const bench_record &record) {
     json result{{"variant", record.variant->name},
                 {"pass", record.kernel->pass},
                 {"schedule", record.kernel->schedule},
                 {"isa", record.kernel->isa},
+                {"device", name_of(record.kernel->device)},
                 {"dtype", types_text(record.kernel->types)},
                 {"batch", record.sizes.batch},
                 {"heads", record.variant->heads},
@@ -43,6 +47,18 @@ json fields(const bench_record &record) {
                 {"read_gbps", record.read_gbps()},
                 {"read_peak_gbps", record.read_peak * 1e-9},
                 {"fraction_of_read_peak", record.fraction_of_read_peak()}};
+    if (is_of_device(record)) {
+        // Its caches are its own, and threads of the CPU take no part.
+        result.erase("threads");
+        result.erase("last_level_cache_bytes");
+        result["device_name"] = device_of(record.kernel->device).name;
+        result["tensor_bytes"] = record.all_bytes;
+        result["tflops"] = record.gflops() * 1e-3;
+        result["fma_peak_tflops"] = record.fma_peak * 1e-12;
+        result["gbps"] = record.gbps();
+        result["memory_bandwidth_gbps"] = record.read_peak * 1e-9;
+        result["fraction_of_memory_bandwidth"] = record.fraction_of_memory_bandwidth();
+    }
     if (record.torch_min_s) {
         result["torch_min_s"] = *record.torch_min_s;
         result["torch_median_s"] = *record.torch_median_s;
@@ -59,11 +75,29 @@ json fields(const bench_record &record) {
 // Bandwidths of small tensors are those of a cache.
 std::string cache_note(const std::vector<bench_record> &records) {
     const std::int64_t cache = last_level_cache_bytes();
-    const auto cached = [&](const auto &record) { return record.bytes < static_cast<double>(cache); };
+    const auto cached = [&](const auto &record) {
+        return !is_of_device(record) && record.bytes < static_cast<double>(cache);
+    };
     if (std::none_of(records.begin(), records.end(), cached)) return "";
     return fmt::format(
         "Keys and values below {:.0f} MiB fit the last-level cache: they, and the read peak, come from it.\n",
         static_cast<double>(cache) / 0x1p20);
+}
+
+// What stands behind the kernels of devices.
+std::string device_note(const std::vector<bench_record> &records) {
+    std::string text;
+    std::vector<device_kind> named;
+    for (const bench_record &record : records) {
+        if (!is_of_device(record) || std::find(named.begin(), named.end(), record.kernel->device) != named.end())
+            continue;
+        named.push_back(record.kernel->device);
+        text += fmt::format("{}: {}. {}.\n", name_of(record.kernel->device), device_of(record.kernel->device).name,
+                            record.read_peak > 0.0
+                                ? "Its read peak is that of its memory; keys and values may come from its caches"
+                                : "This program has nothing to measure its peaks with");
+    }
+    return text;
 }
 
 template <typename Member>
@@ -106,7 +140,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                      fmt::format("{}", record.sizes.batch),
                                      fmt::format("{}", record.sizes.q_len),
                                      fmt::format("{}", record.sizes.kv_len),
-                                     fmt::format("{}", record.threads),
+                                     is_of_device(record) ? "-" : fmt::format("{}", record.threads),
                                      fmt::format("{:.3f}", record.min_s * 1e3),
                                      fmt::format("{:.3f}", record.median_s * 1e3),
                                      fmt::format("{:.1f}", record.gflops()),
@@ -127,7 +161,7 @@ std::string bench_table(const std::vector<bench_record> &records) {
                                              : "");
         table.add(row);
     }
-    return table.text() + cache_note(records);
+    return table.text() + cache_note(records) + device_note(records);
 }
 
 std::string bench_json(const std::vector<bench_record> &records) {

@@ -60,6 +60,14 @@ void add_list(CLI::App &app, const kernel_library &library, int &status) {
     command->callback([&, json] { status = list(library, *json); });
 }
 
+void add_devices(CLI::App &app, int &status) {
+    CLI::App *command = app.add_subcommand("devices", "GPUs that there are, and why others are not");
+    auto kind = std::make_shared<std::string>();
+    command->add_option("kind", *kind, "cuda or opencl: only that one; the status is 1 where there is none")
+        ->check(CLI::IsMember({"cuda", "opencl"}));
+    command->callback([&, kind] { status = list_devices(*kind); });
+}
+
 void add_explain(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand(
         "explain",
@@ -117,7 +125,7 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
     command->callback([&, options] { status = verify(library, *options); });
 }
 
-void add_bench(CLI::App &app, const kernel_library &library, int &status) {
+void add_bench(CLI::App &app, const kernel_library &library, const device_yardstick_list &yardsticks, int &status) {
     CLI::App *command = app.add_subcommand("bench", "Times kernels beside what this machine can do");
     command->description(
         "Times kernels, the FMA peak of their instruction set, reads of as many bytes as keys and values have, "
@@ -128,7 +136,10 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
         "1 GiB together share the rounds. GFLOP/s counts 2 * (head_dim + value_dim) per pair that attends; peaks are "
         "the\n"
         "best of the run, shares use the fastest call. Inputs of the variant: f32 uniform in [-1, 1], i32 in [0, "
-        "kv_len].");
+        "kv_len].\n"
+        "Kernels of GPUs: tensors lie in the GPU's memory, the clock is read when all its work is done, and the peaks "
+        "are\n"
+        "those of that GPU and of its memory.");
     auto options = std::make_shared<bench_options>();
     auto overhead = std::make_shared<bool>(false), peaked = std::make_shared<bool>(false);
     command->add_option("names", options->names, "Variants; default: all");
@@ -188,6 +199,7 @@ void add_bench(CLI::App &app, const kernel_library &library, int &status) {
         "the table what they cannot compute");
     command->add_option("--python", options->python, "Python with PyTorch")->capture_default_str();
     command->callback([&, options, settings, overhead] {
+        options->yardsticks = yardsticks;
         options->settings = settings_of(*settings);
         if (options->lengths.empty() && options->q_lens.empty()) options->lengths = {1024};
         status = *overhead ? bench_overhead(library, *options) : bench(library, *options);
@@ -245,14 +257,15 @@ void check_command(const CLI::App &app, const std::string &name) {
 
 }  // namespace
 
-int run_command_line(const kernel_library &library, int argc, char **argv) {
+int run_command_line(const kernel_library &library, int argc, char **argv, const device_yardstick_list &yardsticks) {
     CLI::App app(fmt::format("The attention kernels of {}", library.name));
     app.require_subcommand(1);
     int status = 0;
     add_list(app, library, status);
+    add_devices(app, status);
     add_explain(app, library, status);
     add_verify(app, library, status);
-    add_bench(app, library, status);
+    add_bench(app, library, yardsticks, status);
     add_inspect(app, library, status);
     try {
         if (argc > 1 && argv[1][0] != '-') check_command(app, argv[1]);

@@ -17,6 +17,9 @@ namespace heed::runner {
 /// `list`: every variant with formula, arguments and kernels.
 int list(const kernel_library &library, bool json);
 
+/// `devices`: what there is of every kind but the CPU, or of one, `kind`; then the status is 1 where there is none.
+int list_devices(const std::string &kind);
+
 struct explain_options {
     std::string name;
     std::int64_t batch = 1, q_len = 512, kv_len = 512;

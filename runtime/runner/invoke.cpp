@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "device_buffer.hpp"
+
 namespace heed::runner {
 
 namespace {
@@ -145,6 +147,76 @@ class call_on_tensors : public prepared_call::arguments {
     call_arguments call_;
 };
 
+// A tensor with the type of the kernel, in memory of a device: the elements from the first to the last one.
+class device_tensor {
+  public:
+    device_tensor(device_kind kind, const tensor &from, data_type type)
+        : host_(from, type),
+          copy_(kind, halide_type_t(halide_type_uint, static_cast<std::uint8_t>(8 * bytes_of(type))), span_of(from)) {
+        copy_.upload(host_.described<heed::tensor>().data);
+    }
+
+    template <typename Tensor>
+    Tensor described() {
+        Tensor tensor = host_.described<Tensor>();
+        tensor.data = reinterpret_cast<decltype(tensor.data)>(copy_.address());
+        return tensor;
+    }
+
+    void fetch() {
+        copy_.download(host_.described<output_tensor>().data);
+        host_.fetch();
+    }
+
+  private:
+    static std::int64_t span_of(const tensor &of) {
+        std::int64_t last = 0;
+        for (std::size_t i = 0; i < of.shape.extents.size(); ++i)
+            last += std::max<std::int64_t>(of.shape.extents[i] - 1, 0) * of.shape.strides[i];
+        return last + 1;
+    }
+
+    typed_tensor host_;
+    device_buffer copy_;
+};
+
+// Tensors in memory of the kernel's device.
+class call_on_device : public prepared_call::arguments {
+  public:
+    call_on_device(const problem &of, const results &into, const kernel_description &kernel)
+        : kind_(kernel.device),
+          inputs_(inputs_of(of)),
+          query_(kind_, of.query, kernel.types.query),
+          key_(kind_, of.key, kernel.types.key),
+          value_(kind_, of.value, kernel.types.value),
+          output_(kind_, into.output, kernel.types.output),
+          log_sum_exp_(kind_, into.log_sum_exp, data_type::f32) {
+        call_.variant = of.variant;
+        call_.query = query_.described<heed::tensor>();
+        call_.key = key_.described<heed::tensor>();
+        call_.value = value_.described<heed::tensor>();
+        call_.output = output_.described<output_tensor>();
+        // Otherwise each call would take memory for it.
+        if (has_log_sum_exp(*of.variant)) call_.log_sum_exp = log_sum_exp_.described<output_tensor>();
+        call_.inputs = inputs_.data();
+        call_.input_count = static_cast<int>(inputs_.size());
+        call_.kernel = &kernel;
+        call_.memory = kind_;
+    }
+    void call() const override {
+        const device_scope scope(kind_);
+        run(call_);
+    }
+    void fetch_results() const override { output_.fetch(); }
+
+  private:
+    device_kind kind_;
+    std::vector<heed::tensor> inputs_;
+    device_tensor query_, key_, value_;
+    mutable device_tensor output_, log_sum_exp_;
+    call_arguments call_;
+};
+
 // Keys and values in a cache: each element of the batch is a sequence, and its queries are its last tokens.
 class call_on_cache : public prepared_call::arguments {
   public:
@@ -233,9 +305,11 @@ std::string why_not_here(const kernel_description &kernel) {
 bool runs_here(const kernel_description &kernel) { return why_not_here(kernel).empty(); }
 
 prepared_call::prepared_call(const problem &of, const results &into, const kernel_description &kernel, int threads,
-                             bool log_sum_exp) {
+                             bool log_sum_exp, bool on_device) {
     const bool wanted = log_sum_exp && has_log_sum_exp(*of.variant);
-    if (reads_cache(kernel)) {
+    if (on_device) {
+        arguments_ = std::make_unique<call_on_device>(of, into, kernel);
+    } else if (reads_cache(kernel)) {
         arguments_ = std::make_unique<call_on_cache>(of, into, kernel, threads, wanted);
     } else {
         arguments_ = std::make_unique<call_on_tensors>(of, into, kernel, threads, wanted);

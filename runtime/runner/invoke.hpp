@@ -29,13 +29,14 @@ class prepared_call {
     /// `of` and `into`, made for what the kernel computes, must outlive the calls. Tensors of the kernel's other types
     /// than f32 are copies with the same layout. `log_sum_exp` says whether the kernel is asked for it, where the
     /// variant has it.
+    /// `on_device`: the tensors lie in memory of the kernel's device, as copies, log_sum_exp always among them.
     prepared_call(const problem &of, const results &into, const kernel_description &kernel, int threads,
-                  bool log_sum_exp = true);
+                  bool log_sum_exp = true, bool on_device = false);
     ~prepared_call();
     prepared_call(prepared_call &&) noexcept;
 
-    /// Throws the runtime's errors. Results of other types than f32, and those of calls on a cache, stay in memory of
-    /// the call's own.
+    /// Throws the runtime's errors. Results of other types than f32, and those of calls on a cache or a device, stay in
+    /// memory of the call's own.
     void operator()() const;
 
     /// Brings such results to where the call was told to put them.

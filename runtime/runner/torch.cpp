@@ -238,7 +238,11 @@ json torch_process::ask(const json &command) {
     return answer();
 }
 
-int torch_process::load(const problem &of, data_type storage) {
+std::string torch_process::why_no_gpu() {
+    return ask({{"do", "find gpu"}, {"problem", -1}}).at("why_not").get<std::string>();
+}
+
+int torch_process::load(const problem &of, data_type storage, bool on_gpu) {
     const int number = problems_++;
     const std::string path = file(fmt::format("problem-{}", number));
     json tensors = json::array();
@@ -264,7 +268,12 @@ int torch_process::load(const problem &of, data_type storage) {
     const char *const type = storage == data_type::f16    ? "float16"
                              : storage == data_type::bf16 ? "bfloat16"
                                                           : "float32";
-    ask({{"do", "load"}, {"problem", number}, {"file", path}, {"tensors", tensors}, {"storage", type}});
+    ask({{"do", "load"},
+         {"problem", number},
+         {"file", path},
+         {"tensors", tensors},
+         {"storage", type},
+         {"device", on_gpu ? "cuda" : "cpu"}});
     std::filesystem::remove(path);
     return number;
 }

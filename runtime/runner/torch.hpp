@@ -50,9 +50,12 @@ class torch_process {
 
     const std::string &version() const { return version_; }
 
-    /// Hands the tensors over, for query, key and value of this type, and returns the number by which the problem is
-    /// called later.
-    int load(const problem &of, data_type storage);
+    /// Why it has no GPU to compute on; empty if it has one.
+    std::string why_no_gpu();
+
+    /// Hands the tensors over, for query, key and value of this type, to the GPU if asked for, and returns the number
+    /// by which the problem is called later. There, numbers of threads are 0.
+    int load(const problem &of, data_type storage, bool on_gpu = false);
     /// Warms scaled_dot_product_attention up; where groups share keys, the faster of `enable_gqa` and expanded keys is
     /// taken.
     void load_sdpa(int number, const problem &of, const torch_equivalent &how);

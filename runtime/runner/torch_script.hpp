@@ -42,10 +42,28 @@ def read(file, shapes):
         at += count
     return tensors
 
+# Where the problem of the command lies: "cpu" or "cuda".
+device = "cpu"
+
+def wait_for_device():
+    if device == "cuda":
+        torch.cuda.synchronize()
+
 def seconds_of(call):
+    wait_for_device()
     begin = time.perf_counter()
     call()
+    wait_for_device()
     return time.perf_counter() - begin
+
+def set_threads(count):
+    if device == "cpu":
+        torch.set_num_threads(count)
+
+def why_no_gpu():
+    if not torch.version.cuda:
+        return "PyTorch %s is built without CUDA" % torch.__version__
+    return "" if torch.cuda.is_available() else "torch.cuda is not available"
 
 def time_twice(call):
     call()
@@ -55,7 +73,7 @@ def time_twice(call):
 
 def ways_to_call(tensors, command):
     query, key, value = (tensors[name] for name in ("query", "key", "value"))
-    mask = read(command["file"], command["tensors"])["mask"] if command["tensors"] else None
+    mask = read(command["file"], command["tensors"])["mask"].to(device) if command["tensors"] else None
     if mask is not None:
         mask = mask.bool() if mask.dtype == torch.uint8 else mask.to(query.dtype)
     options = dict(attn_mask=mask, is_causal=command["causal"], scale=command["scale"])
@@ -149,20 +167,23 @@ def call(query, key, value, flex_attention, score_mod, block_mask, scale, shared
 """
 
 def compile_flex(tensors, command):
-    # On CPUs the blocks of the mask are the kernel's tiles, so their size is tuned: 128 is PyTorch's own choice.
+    # On CPUs the blocks of the mask are the kernel's tiles, so their size is tuned: 128 is PyTorch's own choice, and
+    # on GPUs the only one that is tried.
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
     query, key, value = (tensors[name] for name in ("query", "key", "value"))
     q_len, kv_len = query.shape[2], key.shape[2]
     threads = command["threads"]
-    torch.set_num_threads(threads)
+    set_threads(threads)
     # Kernels are compiled for a number of threads, which the cache of compiled kernels knows through this alone.
-    torch._inductor.config.cpp.threads = threads
+    if device == "cpu":
+        torch._inductor.config.cpp.threads = threads
     # Rather fail than run without compiling.
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     inputs = {name[len("input "):]: tensor for name, tensor in tensors.items() if name.startswith("input ")}
     mask_mod, score_mod = define(command["source"], "make")(inputs, q_len, kv_len)
     best, first_error = None, None
-    for block in [128, 64, 32] if mask_mod else [None, 128, 64]:
+    blocks = [128, 64, 32] if mask_mod else [None, 128, 64]
+    for block in blocks if device == "cpu" else blocks[:1]:
         try:
             mask = None
             if block:
@@ -170,7 +191,7 @@ def compile_flex(tensors, command):
                     mask_mod or (lambda b, h, q_idx, kv_idx: kv_idx >= 0),
                     query.shape[0] if command["mask_reads_batch"] else None,
                     query.shape[1] if command["mask_reads_head"] else None,
-                    q_len, kv_len, device="cpu", BLOCK_SIZE=block)
+                    q_len, kv_len, device=device, BLOCK_SIZE=block)
             compiled = torch.compile(define(call_source, "call"), dynamic=False, fullgraph=True)
             options = (flex_attention, score_mod, mask, command["scale"], query.shape[1] != key.shape[1])
             call = lambda compiled=compiled, options=options: compiled(query, key, value, *options)
@@ -195,18 +216,23 @@ with torch.inference_mode():
         command = json.loads(line)
         number = command["problem"]
         try:
+            if command["do"] == "find gpu":
+                answer(why_not=why_no_gpu())
+                continue
             if command["do"] == "load":
                 tensors = read(command["file"], command["tensors"])
                 for name in ("query", "key", "value"):
                     tensors[name] = tensors[name].to(getattr(torch, command["storage"]))
-                problems[number] = dict(tensors=tensors, calls={})
+                tensors = {name: tensor.to(command["device"]) for name, tensor in tensors.items()}
+                problems[number] = dict(tensors=tensors, calls={}, device=command["device"])
                 answer(ok=True)
                 continue
             problem = problems[number]
+            device = problem["device"]
             # SDPA takes any number of threads, FlexAttention is compiled for one.
             peer = command.get("peer")
             if command["do"] == "sdpa":
-                torch.set_num_threads(all_threads)
+                set_threads(all_threads)
                 problem["calls"]["sdpa"] = fastest(ways_to_call(problem["tensors"], command))
                 answer(ok=True)
             elif command["do"] == "flex":
@@ -218,12 +244,12 @@ with torch.inference_mode():
                 problem["calls"]["flex %d" % command["threads"]] = call
                 answer(block=block)
             elif command["do"] == "time":
-                torch.set_num_threads(command["threads"])
+                set_threads(command["threads"])
                 call = problem["calls"][peer]
                 answer(seconds=[seconds_of(call) for _ in range(command["calls"])])
             elif command["do"] == "result":
-                torch.set_num_threads(command["threads"])
-                output = problem["calls"][peer]().float()
+                set_threads(command["threads"])
+                output = problem["calls"][peer]().float().cpu()
                 file = torch.from_file(command["file"], shared=True, size=output.numel(), dtype=torch.float32)
                 file.copy_(output.reshape(-1))
                 answer(ok=True)

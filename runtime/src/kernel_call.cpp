@@ -43,6 +43,7 @@ class operand {
     bool is_on_device() const noexcept { return on_device_; }
     char *place() const noexcept { return place_; }
     bool has_data() const noexcept { return data_ != nullptr; }
+    bool is_asked_for() const noexcept { return !in_scratch_; }
     bool is_written() const noexcept { return written_; }
     const char *name() const noexcept { return name_; }
     halide_buffer_t *buffer() noexcept { return &buffer_; }
@@ -94,6 +95,7 @@ class operand {
 
     /// Backs a result that nobody asked for; parts that run one after the other share the memory.
     void use_scratch(part part) {
+        in_scratch_ = true;
         data_ = reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(elements(part))));
         make_dense(axes_, buffer_.dimensions);
         for (int i = 0; i < axes_left_out(part); ++i) {
@@ -140,7 +142,7 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_, for_device_, on_device_ = false;
+    bool written_, for_device_, on_device_ = false, in_scratch_ = false;
     int element_bytes_;
     char *data_ = nullptr;
     axis axes_[5];
@@ -193,7 +195,7 @@ int run_on_device(const kernel_description &kernel, const std::vector<operand *>
         result = kernel.run(arguments);
     }
     for (operand *operand : operands) {
-        if (result == 0 && operand->is_written()) {
+        if (result == 0 && operand->is_written() && operand->is_asked_for()) {
             result = operand->is_on_device() ? lent.finish(*operand->buffer()) : lent.fetch(*operand->buffer());
         }
     }

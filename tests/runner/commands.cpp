@@ -71,6 +71,19 @@ TEST_CASE("list prints a rank of 0 as a number") {
     CHECK(contains(run_command(kernels(), {"list"}).out, "strength     f32 number in"));
 }
 
+TEST_CASE("devices names every kind of GPU, and only the one that it is asked for") {
+    const auto all = run_command(kernels(), {"devices"});
+    CHECK(all.status == 0);
+    CHECK(contains(all.out, "cuda: "));
+    CHECK(contains(all.out, "\nopencl: "));
+    const auto one = run_command(kernels(), {"devices", "opencl"});
+    CHECK(one.out.find("opencl: ") == 0);
+    CHECK_FALSE(contains(one.out, "cuda"));
+    // 1 where there is none, with the reason in place of the name and the version.
+    CHECK(one.status == (contains(one.out, ", version ") ? 0 : 1));
+    CHECK(run_command(kernels(), {"devices", "vulkan"}).status > 100);
+}
+
 TEST_CASE("list and explain name log_sum_exp where weights are a softmax only") {
     heed::variant_description variant = kernels().variants[0];
     const heed::kernel_library one{"one", &variant, 1};
@@ -135,7 +148,7 @@ TEST_CASE("wrong arguments are named") {
         {{"bench", "plain", "--scores", "odd"}, "--scores"},
         {{"bench", "plain", "--isa", "avx2"}, "plain has no kernel for 'avx2'; it has: x86_64"},
         {{"verify", "--threads", "0"}, "--threads"},
-        {{"dance"}, "there is no command 'dance'; there are: list, explain, verify, bench, inspect"},
+        {{"dance"}, "there is no command 'dance'; there are: list, devices, explain, verify, bench, inspect"},
         {{}, "subcommand is required"}};
     for (const auto &wrong : cases) {
         CAPTURE(wrong.text);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "device_buffer.hpp"
+
+#include <HalideRuntimeCuda.h>
+#include <HalideRuntimeOpenCL.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "../src/call_context.hpp"
+
+// Halide's runtime exports these without declaring them in a header.
+extern "C" {
+int halide_cuda_acquire_context(void *user_context, void **context, bool create);
+int halide_cuda_release_context(void *user_context);
+void *halide_cuda_get_symbol(void *user_context, const char *name);
+}
+
+namespace heed::runner {
+
+namespace {
+
+const halide_device_interface_t *interface_of(device_kind kind) {
+    return kind == device_kind::cuda ? halide_cuda_device_interface() : halide_opencl_device_interface();
+}
+
+}  // namespace
+
+void run_halide(const char *what, const std::function<int(void *user_context)> &work) {
+    detail::install_halide_hooks();
+    detail::call_context context;
+    const detail::context_scope scope(&context);
+    const int result = work(&context);
+    if (result == 0 && context.error_text.empty()) return;
+    throw std::runtime_error(fmt::format(
+        "{}: {}", what, context.error_text.empty() ? fmt::format("it returned {}", result) : context.error_text));
+}
+
+device_scope::device_scope(device_kind kind) {
+    if (kind != device_kind::cuda) return;
+    run_halide("entering CUDA's context", [&](void *user_context) {
+        const auto enter =
+            reinterpret_cast<int (*)(void *)>(halide_cuda_get_symbol(user_context, "cuCtxPushCurrent_v2"));
+        void *context = nullptr;
+        const int result = halide_cuda_acquire_context(user_context, &context, true);
+        if (result != 0 || enter == nullptr) return result != 0 ? result : halide_error_code_symbol_not_found;
+        entered_ = enter(context) == 0;
+        halide_cuda_release_context(user_context);
+        return entered_ ? 0 : static_cast<int>(halide_error_code_gpu_device_error);
+    });
+}
+
+device_scope::~device_scope() {
+    if (!entered_) return;
+    const auto leave = reinterpret_cast<int (*)(void **)>(halide_cuda_get_symbol(nullptr, "cuCtxPopCurrent_v2"));
+    void *context = nullptr;
+    if (leave != nullptr) leave(&context);
+}
+
+device_buffer::device_buffer(device_kind kind, halide_type_t type, std::int64_t columns, std::int64_t rows)
+    : kind_(kind),
+      dimensions_{{0, static_cast<std::int32_t>(columns), 1},
+                  {0, static_cast<std::int32_t>(rows), static_cast<std::int32_t>(columns)}} {
+    buffer_.type = type;
+    buffer_.dimensions = rows == 0 ? 1 : 2;
+    buffer_.dim = dimensions_;
+    run_halide("memory of the device",
+               [&](void *user_context) { return halide_device_malloc(user_context, &buffer_, interface_of(kind)); });
+}
+
+device_buffer::~device_buffer() {
+    buffer_.host = nullptr;
+    buffer_.flags = 0;
+    try {
+        run_halide("memory of the device",
+                   [&](void *user_context) { return halide_device_free(user_context, &buffer_); });
+    } catch (const std::exception &) {
+        // A device that has failed before; the failure was reported.
+    }
+}
+
+std::uintptr_t device_buffer::address() {
+    std::uintptr_t result = 0;
+    run_halide("memory of the device", [&](void *user_context) {
+        result = kind_ == device_kind::cuda ? halide_cuda_get_device_ptr(user_context, &buffer_)
+                                            : halide_opencl_get_cl_mem(user_context, &buffer_);
+        return 0;
+    });
+    return result;
+}
+
+void device_buffer::upload(const void *from) {
+    buffer_.host = static_cast<std::uint8_t *>(const_cast<void *>(from));
+    buffer_.flags = halide_buffer_flag_host_dirty;
+    run_halide("copying to the device",
+               [&](void *user_context) { return halide_copy_to_device(user_context, &buffer_, interface_of(kind_)); });
+    finish();
+    buffer_.host = nullptr;
+    buffer_.flags = 0;
+}
+
+void device_buffer::download(void *into) {
+    buffer_.host = static_cast<std::uint8_t *>(into);
+    buffer_.flags = halide_buffer_flag_device_dirty;
+    run_halide("copying from the device",
+               [&](void *user_context) { return halide_copy_to_host(user_context, &buffer_); });
+    buffer_.host = nullptr;
+    buffer_.flags = 0;
+}
+
+void device_buffer::finish() {
+    run_halide("waiting for the device",
+               [&](void *user_context) { return halide_device_sync(user_context, &buffer_); });
+}
+
+}  // namespace heed::runner

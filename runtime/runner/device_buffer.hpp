@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory of a device that lasts longer than a call: tensors of timed calls, what yardsticks read and write.
+#pragma once
+
+#include <HalideRuntime.h>
+#include <heed/kernel_table.hpp>
+
+#include <cstdint>
+#include <functional>
+
+namespace heed::runner {
+
+/// The device's context is current in the calling thread for the length of a scope, as calls on memory of CUDA want it.
+class device_scope {
+  public:
+    explicit device_scope(device_kind kind);
+    ~device_scope();
+    device_scope(const device_scope &) = delete;
+    device_scope &operator=(const device_scope &) = delete;
+
+  private:
+    bool entered_ = false;
+};
+
+/// Runs what reports errors as Halide does, with its user context. Throws std::runtime_error with `what` and the
+/// reported text.
+void run_halide(const char *what, const std::function<int(void *user_context)> &work);
+
+/// Elements without gaps in one or two dimensions, the innermost first; never copied by itself.
+class device_buffer {
+  public:
+    /// `rows` of 0: one dimension. Throws std::runtime_error if the device has no memory left.
+    device_buffer(device_kind kind, halide_type_t type, std::int64_t columns, std::int64_t rows = 0);
+    ~device_buffer();
+    device_buffer(const device_buffer &) = delete;
+    device_buffer &operator=(const device_buffer &) = delete;
+
+    /// What the driver calls it: a device pointer or a cl_mem, as heed::call_arguments take it.
+    std::uintptr_t address();
+    /// From and to host memory of the same size.
+    void upload(const void *from);
+    void download(void *into);
+    /// Waits for all that was begun on the device.
+    void finish();
+
+    halide_buffer_t *raw() { return &buffer_; }
+    /// For kernels that wrote it.
+    void forget_host() { buffer_.flags = 0; }
+
+  private:
+    device_kind kind_;
+    halide_dimension_t dimensions_[2];
+    halide_buffer_t buffer_ = {};
+};
+
+}  // namespace heed::runner
