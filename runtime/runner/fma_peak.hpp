@@ -8,8 +8,8 @@
 namespace heed::runner {
 
 /// FLOP/s of independent multiply-adds (f32) in registers on `threads` threads at once, the best of several
-/// milliseconds: FMA for "avx512", "avx2" and "neon", separate multiplications and additions for "x86_64". 0 for a level
-/// that this runner does not know, or that is of another processor.
+/// milliseconds: FMA for "avx512", "avx2" and "neon", separate multiplications and additions for "x86_64". 0 for a
+/// level that this runner does not know, or that is of another processor.
 double measure_fma_peak(const std::string &isa, int threads);
 
 }  // namespace heed::runner

@@ -182,12 +182,11 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
             }
         }
     }
-    throw unsupported_error(
-        detail::text(variant.name, ": this CPU cannot run any kernel of the library. In the library: ",
-                     list_of_levels([&](const char *name) { return kernels.with(name) != nullptr; }),
-                     "; this CPU has: ", list_of_levels([](const char *name) { return isa_available(name); }),
-                     ". Fix: add ", is_arm_64 ? "arm-64-linux" : "x86-64-linux",
-                     " to TARGETS of heed_add_kernels, or let calls prefer a GPU."));
+    throw unsupported_error(detail::text(
+        variant.name, ": this CPU cannot run any kernel of the library. In the library: ",
+        list_of_levels([&](const char *name) { return kernels.with(name) != nullptr; }),
+        "; this CPU has: ", list_of_levels([](const char *name) { return isa_available(name); }), ". Fix: add ",
+        is_arm_64 ? "arm-64-linux" : "x86-64-linux", " to TARGETS of heed_add_kernels, or let calls prefer a GPU."));
 }
 
 namespace detail {
