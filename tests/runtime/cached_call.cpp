@@ -843,7 +843,8 @@ TEST_CASE("calls with a cache that must be refused: shared memory") {
           overlap("log_sum_exp", "the cache's value"));
     CHECK(refused(false, [](call &of, cached_arguments &a) { a.log_sum_exp.data = of.output.data; }) ==
           overlap("output", "log_sum_exp"));
-    CHECK(refused(false, [](call &of, cached_arguments &a) { a.output.data = of.lengths.data; }) ==
+    // What is smaller is moved into what is larger, which elsewhere might reach a third.
+    CHECK(refused(false, [](call &of, cached_arguments &) { of.input.data = of.output.data; }) ==
           overlap("output", "input 'lengths'"));
     CHECK(
         refused(false, [](call &of, cached_arguments &) { of.output.strides[1] = 4; }) ==
@@ -851,11 +852,11 @@ TEST_CASE("calls with a cache that must be refused: shared memory") {
         "elements "
         "that the smaller strides reach. It is written in parallel, so every element needs a place of its own. Extents "
         "(1, 4, 3, 4), strides (48, 4, 4, 1). Fix: pass strides that step over one another, or a tensor of its own");
-    CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.key.data = of.key.data; }) ==
+    CHECK(refused(true, [](call &of, cached_arguments &a) { a.key.data = of.cache_key.data; }) ==
           overlap("the cache's key", "key"));
-    CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.value.data; }) ==
+    CHECK(refused(true, [](call &of, cached_arguments &a) { a.value.data = of.cache_value.data; }) ==
           overlap("the cache's value", "value"));
-    CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.lengths.data; }) ==
+    CHECK(refused(true, [](call &of, cached_arguments &) { of.input.data = of.cache_value.data; }) ==
           overlap("the cache's value", "input 'lengths'"));
     CHECK(refused(true, [](call &of, cached_arguments &a) { a.cache.value.data = of.cache_key.data; }) ==
           overlap("the cache's key", "the cache's value"));
