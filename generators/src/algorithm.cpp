@@ -21,7 +21,7 @@ int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
 }  // namespace
 
 softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape, const storage_types &stored)
-    : forward_attention(source, stored),
+    : tiled_attention(source, stored, {shape.rows, shape.keys, shape.heads_per_tile}),
       tile(shape),
       key_is_plain(keys_are_plain(source, stored)),
       value_is_plain(values_are_plain(source, stored)) {
@@ -41,7 +41,7 @@ softmax_attention::softmax_attention(const variant_source &source, const tile_sh
 
 // Rows behind the last query stay 0; they are read in groups, so that few queries cost little.
 void softmax_attention::read_queries() {
-    const Expr query_head = head_block * tile.heads_per_tile + row % tile.heads_per_tile;
+    const Expr query_head = head_of(row);
     const Expr query_row = Halide::min(position_of(row), q_len - 1);
     at(query_rows, {dim, row}) =
         modified_element(
@@ -137,7 +137,7 @@ void softmax_attention::compute_weights() {
         at_step(applied_weight, {row, key_in_tile}) = Halide::undef<float>();
         at_step(applied_weight, {row, this_key}) =
             Halide::select(is_positive_zero(plain_weight), 0.0f,
-                           plain_weight * variant.weight_factor(values_at(row, this_key, Expr()), look_up()));
+                           plain_weight * variant.weight_factor(values_at(row, this_key), look_up()));
     }
 }
 
@@ -201,7 +201,7 @@ void softmax_attention::carry_state() {
 
 void softmax_attention::write_results() {
     const normalised row_result =
-        normalise(at(state, {row, running_max}), at(state, {row, running_sum}), values_at(row, 0, Expr()));
+        normalise(at(state, {row, running_max}), at(state, {row, running_sum}), values_at(row, 0));
     at(normaliser, {row}) = row_result.factor;
     at(log_of_total, {row}) = row_result.log_of_total;
 
@@ -285,20 +285,6 @@ std::vector<Halide::Argument> softmax_attention::arguments() const {
     return forward_attention::arguments(made);
 }
 
-Halide::FuncRef softmax_attention::at(const Func &f, std::vector<Expr> indices) const {
-    indices.insert(indices.end(), {query_block, head_block, group, batch});
-    return f(indices);
-}
-
-Halide::FuncRef softmax_attention::at_step(const Func &f, std::vector<Expr> indices) const {
-    return at_step(f, std::move(indices), key_block);
-}
-
-Halide::FuncRef softmax_attention::at_step(const Func &f, std::vector<Expr> indices, const Expr &block) const {
-    indices.push_back(block);
-    return at(f, std::move(indices));
-}
-
 int softmax_attention::column_slots() const { return rounded_up(variant.value_dim, tile.columns); }
 
 RDom softmax_attention::reachable_keys_of_tile(const char *name) const {
@@ -331,25 +317,6 @@ Expr softmax_attention::values_are_finite(const Expr &block) const {
     return largest_magnitude(block) < Expr(uint32_t(0x7f800000));  // infinity; NaN has more bits
 }
 
-Expr softmax_attention::position_of(const Expr &row_index) const {
-    return query_block * (tile.rows / tile.heads_per_tile) + row_index / tile.heads_per_tile;
-}
-
-Expr softmax_attention::key_index(const Expr &key_offset) const {
-    return Halide::clamp(key_block * tile.keys + key_offset, 0, last_key());
-}
-
-pair_values softmax_attention::values_at(const Expr &row_index, const Expr &key_offset,
-                                         const Expr &scaled_product) const {
-    return pair(position_of(row_index), key_block * tile.keys + key_offset,
-                head_block * tile.heads_per_tile + row_index % tile.heads_per_tile, scaled_product);
-}
-
-Expr softmax_attention::visible(const Expr &row_index, const Expr &key_offset) const {
-    const pair_values values = values_at(row_index, key_offset, Expr());
-    return values.kv_pos < kv_len && variant.mask(values, look_up());
-}
-
 tile_condition softmax_attention::classify(const Expr &block) const {
     const Expr first_key = block * tile.keys, last_key = first_key + (tile.keys - 1);
     // Loops over keys end with the last one, so the keys that the last tile lacks do not make it a mixed one.
@@ -359,22 +326,8 @@ tile_condition softmax_attention::classify(const Expr &block) const {
 
 // With the number of a tile of keys, what is looked up over it is known from the tables.
 tile_condition softmax_attention::classify(const value_range &keys, const Expr &block) const {
-    const int positions = tile.rows / tile.heads_per_tile;
-    const Expr first_row = query_block * positions, first_position = query_start() + first_row;
-    const Expr first_head = head(head_block * tile.heads_per_tile);
-    return variant.classify(
-        {.q_pos = {first_position, first_position + (positions - 1)},
-         .kv_pos = keys,
-         .head = {first_head, first_head + (tile.heads_per_tile - 1)},
-         .one_head = tile.heads_per_tile == 1,
-         .batch = batch,
-         .q_len = q_len,
-         .kv_len = kv_len,
-         .q_row = {first_row, first_row + (positions - 1)},
-         .range_of = block.defined() ? std::function<value_range(const range_table &)>(
-                                           [&](const range_table &table) { return range_of(table, block); })
-                                     : nullptr},
-        look_up());
+    if (!block.defined()) return classify_tile(keys, nullptr);
+    return classify_tile(keys, [&](const range_table &table) { return range_of(table, block); });
 }
 
 value_range softmax_attention::reachable_keys(const Expr &block) const {

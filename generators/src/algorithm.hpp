@@ -15,7 +15,7 @@
 
 #include <heed/variant_source.hpp>
 
-#include "attention_algorithm.hpp"
+#include "tiled_attention.hpp"
 
 namespace heed::generators {
 
@@ -50,7 +50,7 @@ bool reachable_keys_are_bounded_below(const variant_source &variant);
 std::vector<range_table> range_tables_of(const variant_source &variant, bool one_head);
 
 /// Forward attention by online softmax (Milakov and Gimelshein 2018; Dao et al. 2022, algorithm 1).
-class softmax_attention : public forward_attention {
+class softmax_attention : public tiled_attention {
   public:
     softmax_attention(const variant_source &variant, const tile_shape &tile, const storage_types &types = {});
 
@@ -67,10 +67,8 @@ class softmax_attention : public forward_attention {
 
     std::vector<tile_table> tables;
 
-    // Within a tile, then which tile.
-    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, key_in_group{"key_in_group"}, key_group{"key_group"},
-        slot{"slot"}, head_part{"head_part"};
-    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"};
+    // Within a tile.
+    Halide::Var key_in_group{"key_in_group"}, key_group{"key_group"}, slot{"slot"}, head_part{"head_part"};
 
     Halide::RDom rows_to_read, head_dims, head_parts, keys_to_score, keys_to_mask, keys_to_compare,
         keys_to_exponentiate, keys_to_add, keys_to_weigh, keys_to_weigh_singly, steps, value_elements;
@@ -106,11 +104,6 @@ class softmax_attention : public forward_attention {
     void carry_state();
     void write_results();
 
-    /// f at these indices, of this tile of queries; and of this, or another, step over the keys.
-    Halide::FuncRef at(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
-    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
-    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices, const Halide::Expr &block) const;
-
     /// Slots of the state for value columns: value_dim, rounded up to whole groups.
     int column_slots() const;
     /// Loops over the keys of a tile that some row of it may attend to: one by one, or keys_together at a time (x
@@ -122,11 +115,6 @@ class softmax_attention : public forward_attention {
     Halide::Expr weight_at(const Halide::Expr &key_offset) const;
     Halide::FuncRef largest_magnitude(const Halide::Expr &block) const;
     Halide::Expr values_are_finite(const Halide::Expr &block) const;
-    Halide::Expr position_of(const Halide::Expr &row_index) const;
-    Halide::Expr key_index(const Halide::Expr &key_offset) const;  ///< never outside of key and value
-    pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset,
-                          const Halide::Expr &scaled_product) const;
-    Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
     tile_condition classify(const Halide::Expr &block) const;
     tile_condition classify(const value_range &keys, const Halide::Expr &key_block = Halide::Expr()) const;
     value_range range_of(const range_table &table, const Halide::Expr &block) const;

@@ -31,7 +31,9 @@ const uint32_t infinity_bits = 0x7f800000;  // NaN has more
 
 gpu_attention::gpu_attention(const variant_source &source, const gpu_tile_shape &shape, const storage_types &stored,
                              std::function<Expr(const Expr &)> exponential)
-    : forward_attention(source, stored), tile(shape), exponential_(std::move(exponential)) {
+    : tiled_attention(source, stored, {shape.rows, shape.keys, shape.heads_per_tile}),
+      tile(shape),
+      exponential_(std::move(exponential)) {
     read_queries();
     read_keys_and_values();
     compute_scores();
@@ -84,7 +86,9 @@ void gpu_attention::read_keys_and_values() {
 
     // The largest magnitude of each tile tells whether masked values could spoil a sum.
     rows_of_values = RDom(0, tile.keys, "rows_of_values");
-    const RDom dims(0, variant.value_dim, "dims_of_value");
+    RDom dims(0, variant.value_dim, "dims_of_value");
+    // Those that no query reaches are never looked at: a window costs as little at any length.
+    dims.where(hidden(classify_all_queries({kv_pos, kv_pos}).may));
     row_bits(kv_pos, group, batch) = Halide::cast<uint32_t>(0);
     row_bits(kv_pos, group, batch) =
         Halide::max(row_bits(kv_pos, group, batch), magnitude_bits(value_element(dims, kv_pos)));
@@ -299,29 +303,7 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
             Halide::select(is_finite, entry[1], -minus_infinity())};
 }
 
-Halide::FuncRef gpu_attention::at(const Func &f, std::vector<Expr> indices) const {
-    indices.insert(indices.end(), {query_block, head_block, group, batch});
-    return f(indices);
-}
-
-Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices) const {
-    return at_step(f, std::move(indices), key_block);
-}
-
-Halide::FuncRef gpu_attention::at_step(const Func &f, std::vector<Expr> indices, const Expr &block) const {
-    indices.push_back(block);
-    return at(f, std::move(indices));
-}
-
 int gpu_attention::columns_of_slice() const { return (variant.value_dim + tile.slices - 1) / tile.slices; }
-
-Expr gpu_attention::position_of(const Expr &row_index) const {
-    return query_block * positions_of_tile() + row_index / tile.heads_per_tile;
-}
-
-Expr gpu_attention::head_of(const Expr &row_index) const {
-    return head_block * tile.heads_per_tile + row_index % tile.heads_per_tile;
-}
 
 std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &which_part) const {
     if (tile.steps_of_part > 0) indices.push_back(which_part.defined() ? which_part : Expr(part));
@@ -330,34 +312,10 @@ std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &
 
 Expr gpu_attention::blocks() const { return Halide::max(ceiling(kv_len, tile.keys), 1); }
 
-Expr gpu_attention::key_index(const Expr &key_offset) const {
-    return Halide::clamp(key_block * tile.keys + key_offset, 0, last_key());
-}
-
-pair_values gpu_attention::values_at(const Expr &row_index, const Expr &key_offset, const Expr &scaled_product) const {
-    return pair(position_of(row_index), key_block * tile.keys + key_offset, head_of(row_index), scaled_product);
-}
-
-Expr gpu_attention::visible(const Expr &row_index, const Expr &key_offset) const {
-    const pair_values values = values_at(row_index, key_offset);
-    return values.kv_pos < kv_len && variant.mask(values, look_up());
-}
-
 Expr gpu_attention::may_attend(const Expr &block) {
-    const int positions = positions_of_tile(), heads = tile.heads_per_tile;
-    const Expr first_row = query_block * positions, first_position = query_start() + first_row;
-    const Expr first_key = block * tile.keys, first_head = head(head_block * heads);
-    return variant
-        .classify({.q_pos = {first_position, first_position + (positions - 1)},
-                   .kv_pos = {first_key, first_key + (tile.keys - 1)},
-                   .head = {first_head, first_head + (heads - 1)},
-                   .one_head = heads == 1,
-                   .batch = batch,
-                   .q_len = q_len,
-                   .kv_len = kv_len,
-                   .q_row = {first_row, first_row + (positions - 1)},
-                   .range_of = [&](const range_table &table) { return range_of(table, block); }},
-                  look_up())
+    const Expr first_key = block * tile.keys;
+    return classify_tile({first_key, first_key + (tile.keys - 1)},
+                         [&](const range_table &table) { return range_of(table, block); })
         .may;
 }
 

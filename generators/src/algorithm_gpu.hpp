@@ -15,7 +15,7 @@
 
 #include <heed/variant_source.hpp>
 
-#include "attention_algorithm.hpp"
+#include "tiled_attention.hpp"
 
 namespace heed::generators {
 
@@ -30,7 +30,7 @@ struct gpu_tile_shape {
 
 /// Forward attention by online softmax. Rows of a tile are consecutive positions of heads_per_tile query heads that
 /// share keys and values: row = position * heads_per_tile + head.
-class gpu_attention : public forward_attention {
+class gpu_attention : public tiled_attention {
   public:
     /// `exponential`: e^x for x <= 0 or NaN, as the device does it best.
     gpu_attention(const variant_source &variant, const gpu_tile_shape &tile, const storage_types &types,
@@ -38,15 +38,10 @@ class gpu_attention : public forward_attention {
 
     gpu_tile_shape tile;
     int columns_of_slice() const;
-    int positions_of_tile() const { return tile.rows / tile.heads_per_tile; }
     /// Maximum and sum of a row come before the columns.
     int slots_of_slice() const { return 2 + columns_of_slice(); }
 
-    // Within a tile, then which tile.
-    Halide::Var row{"row"}, key_in_tile{"key_in_tile"}, column{"column"}, slice{"slice"}, slot{"slot"},
-        head_part{"head_part"};
-    Halide::Var key_block{"key_block"}, query_block{"query_block"}, head_block{"head_block"}, part{"part"},
-        kv_pos{"kv_pos"};
+    Halide::Var column{"column"}, slice{"slice"}, slot{"slot"}, head_part{"head_part"}, part{"part"}, kv_pos{"kv_pos"};
 
     Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps,
         rows_of_values;
@@ -93,27 +88,16 @@ class gpu_attention : public forward_attention {
     void merge_parts();
     void write_results();
 
-    /// f at these indices, of this tile of queries and this, or another, step.
-    Halide::FuncRef at(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
-    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices) const;
-    Halide::FuncRef at_step(const Halide::Func &f, std::vector<Halide::Expr> indices, const Halide::Expr &block) const;
-
     /// Indices of what each part has for itself, if there are several.
     std::vector<Halide::Expr> of_part(std::vector<Halide::Expr> indices,
                                       const Halide::Expr &which_part = Halide::Expr()) const;
 
-    Halide::Expr position_of(const Halide::Expr &row_index) const;
-    Halide::Expr head_of(const Halide::Expr &row_index) const;  ///< within the group
     /// Of a result: what its row has accumulated in a part.
     Halide::Expr accumulated_by(const Halide::Expr &which_slot, const Halide::Expr &which_slice,
                                 const Halide::Expr &which_part) const;
     Halide::Expr accumulated_column(const Halide::Expr &index, const Halide::Expr &which_part) const;
-    Halide::Expr blocks() const;                                   ///< tiles of keys
-    Halide::Expr key_index(const Halide::Expr &key_offset) const;  ///< never outside of key and value
+    Halide::Expr blocks() const;  ///< tiles of keys
     Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_position) const;
-    pair_values values_at(const Halide::Expr &row_index, const Halide::Expr &key_offset,
-                          const Halide::Expr &scaled_product = Halide::Expr()) const;
-    Halide::Expr visible(const Halide::Expr &row_index, const Halide::Expr &key_offset) const;
     Halide::Expr may_attend(const Halide::Expr &block);
     value_range range_of(const range_table &table, const Halide::Expr &block);
 };

@@ -105,30 +105,22 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
     return {tile.rows, tile.keys, tile.heads_per_tile, 0, range_tables_of(variant, tile.heads_per_tile == 1)};
 }
 
-kernel_pipelines make_gpu_prefill(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = gpu_tiles_for(variant);
+/// With tiles for many queries or for few.
+template <auto TilesFor>
+kernel_pipelines make_gpu(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tiles tiles = TilesFor(variant);
     gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
     schedule_gpu_prefill(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
-kernel_facts facts_of_gpu_prefill(const variant_source &variant, const kernel_plan &) {
-    const gpu_tiles tiles = gpu_tiles_for(variant);
-    return {tiles.tile.rows, tiles.tile.keys, 1, 0, {}, tiles};
+template <auto TilesFor, auto MostQueries>
+kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &) {
+    const gpu_tiles tiles = TilesFor(variant);
+    return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries(variant), {}, tiles};
 }
 
-kernel_pipelines make_gpu_decode(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = gpu_decode_tiles_for(variant);
-    gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
-    schedule_gpu_decode(attention, tiles);
-    return {{attention.results(), attention.arguments()}, {}};
-}
-
-kernel_facts facts_of_gpu_decode(const variant_source &variant, const kernel_plan &) {
-    const gpu_tiles tiles = gpu_decode_tiles_for(variant);
-    return {
-        tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, most_queries_decoded_by_gpu(variant), {}, tiles};
-}
+int any_number_of_queries(const variant_source &) { return 0; }
 
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
     decode_attention attention(variant, decode_shape_for(variant, plan.isa), plan.types);
@@ -193,8 +185,9 @@ constexpr bool cpu = false, gpu = true;
 constexpr schedule_entry schedules[] = {
     {"forward", "decode", cpu, make_decode, facts_of_decode},
     {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
-    {"forward", "decode", gpu, make_gpu_decode, facts_of_gpu_decode},
-    {"forward", "prefill", gpu, make_gpu_prefill, facts_of_gpu_prefill},
+    {"forward", "decode", gpu, make_gpu<gpu_decode_tiles_for>,
+     facts_of_gpu<gpu_decode_tiles_for, most_queries_decoded_by_gpu>},
+    {"forward", "prefill", gpu, make_gpu<gpu_tiles_for>, facts_of_gpu<gpu_tiles_for, any_number_of_queries>},
     {"weights", "prefill", cpu, make_weights, facts_of_weights},
     {"append", "rows", cpu, make_append, facts_of_append},
     {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},

@@ -42,6 +42,4 @@ gpu_tiles gpu_decode_tiles_for(const variant_source &variant) {
     refuse_tiles(variant, tiles);
 }
 
-void schedule_gpu_decode(gpu_attention &attention, const gpu_tiles &tiles) { schedule_gpu_prefill(attention, tiles); }
-
 }  // namespace heed::generators

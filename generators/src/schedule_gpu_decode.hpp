@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The schedule for few queries on a GPU, and the tiles that it wants.
+// Few queries on a GPU: the tiles that they want. Loops and threads are those of schedule_gpu_prefill.hpp.
 #pragma once
 
 #include <string>
@@ -15,7 +15,5 @@ int most_queries_decoded_by_gpu(const variant_source &variant);
 /// Tiles of all heads of a group, so that they share what is read, and of a part of the keys, so that few queries
 /// occupy all of a GPU. Throws std::invalid_argument if no tile fits.
 gpu_tiles gpu_decode_tiles_for(const variant_source &variant);
-
-void schedule_gpu_decode(gpu_attention &attention, const gpu_tiles &tiles);
 
 }  // namespace heed::generators

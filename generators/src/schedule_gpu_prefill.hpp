@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The schedule for many queries on a GPU, and the tiles that it wants.
+// The schedule for GPUs, and the tiles that it wants for many queries; those for few stand in schedule_gpu_decode.hpp.
 #pragma once
 
 #include <functional>
