@@ -118,8 +118,9 @@ double dram_bytes_of(const variant_description &variant, const kernel_descriptio
         bytes += keys * (value_bytes + value_dim * word);
         value_bytes = value_dim * word;
     }
-    // A pass over all values finds out whether they are finite; the main pass reads what it does not skip.
-    bytes += keys * value_bytes + keys_read * (key_bytes + value_bytes);
+    // A pass over values that some query reaches finds out whether they are finite; the main one reads what it does not
+    // skip.
+    bytes += std::min(keys, keys_read) * value_bytes + keys_read * (key_bytes + value_bytes);
     // What blocks have accumulated, with a maximum and a sum in each slice, is read again; merged first if in parts.
     bytes += rows_of_tiles * parts * slices_of(kernel) * (kernel.block.columns_of_thread + 2) * word;
     bytes += rows * parts * (value_dim + 2) * word;

@@ -8,6 +8,7 @@
 #include <heed/device.hpp>
 
 #include "heed_device_kernels.hpp"
+#include "opencl_device.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -17,12 +18,6 @@ using namespace heed::tests;
 using heed::device_kind;
 
 namespace {
-
-bool has_device() {
-    const heed::device &opencl = heed::device_of(device_kind::opencl);
-    if (!opencl.available) MESSAGE("[SKIP] no OpenCL device: ", opencl.reason);
-    return opencl.available;
-}
 
 /// A tensor of the device, without gaps.
 template <int Rank>

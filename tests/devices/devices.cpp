@@ -7,6 +7,7 @@
 #include <heed/device.hpp>
 
 #include "heed_device_kernels.hpp"
+#include "opencl_device.hpp"
 
 #include <cmath>
 #include <thread>
@@ -17,12 +18,6 @@ using heed::device_kind;
 using heed::device_preference;
 
 namespace {
-
-bool has_device() {
-    const heed::device &opencl = heed::device_of(device_kind::opencl);
-    if (!opencl.available) MESSAGE("[SKIP] no OpenCL device: ", opencl.reason);
-    return opencl.available;
-}
 
 bool documents_agree(const tensor<std::int32_t, 2> &document, const pair &at) {
     return document(at.batch, at.q) == document(at.batch, at.kv);

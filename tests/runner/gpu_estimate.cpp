@@ -100,16 +100,16 @@ TEST_CASE("reads of the products follow from what a thread computes") {
 }
 
 TEST_CASE("the work of a call counts whole tiles, visible pairs, and bytes of each pass") {
-    // 9 queries are 2 tiles of 8, 30 keys 3 of 12; 5 tiles of each head are not skipped.
+    // 9 queries are 2 tiles of 8, 30 keys 3 of 12; 5 tiles of each head are not skipped, of 48 keys of the 60 in all.
     const runner::gpu_work work = work_of(kernel_of(device_kind::cuda), {1, 9, 30}, {2, 2, 8, 500, 48});
     CHECK(work.blocks == 4);
     CHECK(work.flops == 500 * 2 * 16);
     CHECK(work.fmas == 10 * 8 * 12 * 16);
     // 2 bytes for each FMA of scores, 4 for each of values.
     CHECK(work.shared_bytes == 10 * 8 * 12 * (8 * 2 + 8 * 4));
-    const double queries = 18 * 8 * 4 + 32 * 8 * 2 * 4, all_values = 60 * 8 * 4, read = 48 * 16 * 4;
+    const double queries = 18 * 8 * 4 + 32 * 8 * 2 * 4, reached_values = 48 * 8 * 4, read = 48 * 16 * 4;
     const double accumulated = 32 * 4 * (2 + 2) * 4 + 18 * (8 + 2) * 4, output = 18 * 8 * 4;
-    CHECK(work.dram_bytes == queries + all_values + read + accumulated + output);
+    CHECK(work.dram_bytes == queries + reached_values + read + accumulated + output);
     CHECK(work.flops_per_byte() == doctest::Approx(16000 / work.dram_bytes));
 }
 
