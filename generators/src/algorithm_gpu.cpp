@@ -262,10 +262,8 @@ void gpu_attention::write_results() {
         },
         variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
         of_outputs);
-    output(dim, head_in_group, position, group, batch) = types.output == Halide::Float(32) ? element
-                                                         : types.as_bits
-                                                             ? bits_from_float(element, types.output, types.has_f16c)
-                                                             : from_float(element, types.output, types.has_f16c);
+    output(dim, head_in_group, position, group, batch) =
+        types.output == Halide::Float(32) ? element : bits_from_float(element, types.output, types.has_f16c);
     log_sum_exp(head_in_group, position, group, batch) = result.log_of_total;
 }
 
