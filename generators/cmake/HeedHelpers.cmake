@@ -13,7 +13,7 @@ set(HEED_HOST_BUILD "" CACHE PATH "When cross-compiling: build folder of the sam
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
 #     [TARGETS <target>...]         of Halide; default: x86-64 with AVX-512, with AVX2 and FMA, and with neither; and
 #                                   arm-64-linux. Those of the processor that is built for count. Or kernels for GPUs, of
-#                                   the pass forward, see heed/device.hpp: opencl, and cuda for compute capability 8.0,
+#                                   the pass forward, see heed/device.hpp: opencl, vulkan, and cuda for compute capability 8.0,
 #                                   cuda_capability_75 and cuda_capability_86 for others
 #     [EMIT stmt assembly device])  also keep Halide's lowered loops, the assembly, and what a GPU's driver compiles (PTX,
 #                                   OpenCL C), in <build>/<target>.kernels
@@ -105,7 +105,7 @@ function(heed_add_kernels target)
         endif()
         list(APPEND seen ${variant})
     endforeach()
-    set(devices opencl cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
+    set(devices cuda cuda_capability_75 cuda_capability_80 cuda_capability_86 opencl vulkan)
     set(cpu_targets ${ARG_TARGETS})
     list(REMOVE_ITEM cpu_targets ${devices})
     foreach(halide_target IN LISTS ARG_TARGETS)
@@ -343,8 +343,8 @@ endfunction()
 # processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
 function(_heed_isa context halide_target result)
     set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux arm-64-linux
-                opencl cuda cuda_capability_75 cuda_capability_80 cuda_capability_86)
-    set(levels avx512 avx2 avx2 x86_64 neon opencl cuda_80 cuda_75 cuda_80 cuda_86)
+                cuda cuda_capability_75 cuda_capability_80 cuda_capability_86 opencl vulkan)
+    set(levels avx512 avx2 avx2 x86_64 neon cuda_80 cuda_75 cuda_80 cuda_86 opencl vulkan)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -72,12 +73,32 @@ storage_types parse_types(const std::string &text) {
     return {types[0], types[1], types[2], types[3]};
 }
 
+/// Truth values that a GPU's kernel takes become numbers: Halide computes on the CPU what is the same for all threads,
+/// and arguments of Vulkan cannot be truth values.
+class truth_values_as_numbers : public Halide::Internal::IRMutator {
+    std::set<std::string> names_;
+
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override {
+        if (!let->value.type().is_bool() || !let->value.type().is_scalar()) return IRMutator::visit(let);
+        const Halide::Expr value = Halide::cast<int>(mutate(let->value));
+        names_.insert(let->name);
+        return Halide::Internal::LetStmt::make(let->name, value, mutate(let->body));
+    }
+    Halide::Expr visit(const Halide::Internal::Variable *variable) override {
+        if (names_.count(variable->name) == 0) return variable;
+        return Halide::Internal::Variable::make(Halide::Int(32), variable->name) != 0;
+    }
+};
+
 struct pipeline {
     std::vector<Halide::Func> results;
     std::vector<Halide::Argument> arguments;
 
     Halide::Module compiled(const std::string &symbol, const Target &target) const {
-        return Halide::Pipeline(results).compile_to_module(arguments, symbol, target);
+        Halide::Pipeline whole(results);
+        if (target.has_gpu_feature()) whole.add_custom_lowering_pass(new truth_values_as_numbers);
+        return whole.compile_to_module(arguments, symbol, target);
     }
 };
 
@@ -108,15 +129,15 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
 /// With tiles for many queries or for few.
 template <auto TilesFor>
 kernel_pipelines make_gpu(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = TilesFor(variant);
+    const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
     gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
     schedule_gpu_prefill(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
 template <auto TilesFor, auto MostQueries>
-kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &) {
-    const gpu_tiles tiles = TilesFor(variant);
+kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &plan) {
+    const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
     return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries(variant), {}, tiles};
 }
 
@@ -223,10 +244,10 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
 /// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else
 /// warns.
 void check_shared_bytes(const variant_source &variant, const kernel_plan &plan, int bytes) {
-    if (bytes <= most_shared_bytes) return;
+    if (bytes <= plan.shared_bytes) return;
     throw std::invalid_argument(variant.name + ": its tiles take " + std::to_string(bytes) +
                                 " bytes of memory that a block of threads shares, and devices of " + plan.isa +
-                                " have " + std::to_string(most_shared_bytes) +
+                                " have " + std::to_string(plan.shared_bytes) +
                                 ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
@@ -256,6 +277,7 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     if (const gpu_target *gpu = find_gpu_target(choice.target)) {
         plan.device = gpu->device;
         plan.device_version = gpu->version;
+        plan.shared_bytes = gpu->shared_bytes;
         plan.isa = gpu->isa;
         plan.target = Target(gpu->halide_target);
     } else {

@@ -25,6 +25,7 @@ struct kernel_plan {
     std::string isa, pass, schedule;
     std::string device = "cpu";  ///< as heed::device_kind names it
     int device_version = 0;      ///< that it must have, as heed::device counts them
+    int shared_bytes = 0;        ///< that its blocks of threads may share
     bool is_for_gpus() const { return device != "cpu"; }
     storage_types types;
     Halide::Target target;

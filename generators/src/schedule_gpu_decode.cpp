@@ -20,7 +20,7 @@ int most_queries_decoded_by_gpu(const variant_source &variant) { return position
 
 // As many heads share a tile as fit. A part is 512 keys, as on CPUs: 16 of them and 8 groups are 128 blocks for 8192
 // keys, about as many as large GPUs run at once. Not measured yet.
-gpu_tiles gpu_decode_tiles_for(const variant_source &variant) {
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant, int shared_bytes) {
     constexpr int keys_of_part = 512;
     constexpr int most_rows = 64, most_sums = 128;  // of a thread: more spill
     const int heads = variant.heads / variant.groups;
@@ -36,10 +36,12 @@ gpu_tiles gpu_decode_tiles_for(const variant_source &variant) {
             while (rows_each > 1 && rows_each * columns > most_sums) rows_each /= 2;
             tiles.tile = {rows, keys, slices, together, keys_of_part / keys};
             tiles.row_threads = rows / rows_each;
-            if ((keys == 1 || rows_each * columns <= most_sums) && fits_shared_memory(variant, tiles)) return tiles;
+            if ((keys == 1 || rows_each * columns <= most_sums) && fits_shared_memory(variant, tiles, shared_bytes)) {
+                return tiles;
+            }
         }
     }
-    refuse_tiles(variant, tiles);
+    refuse_tiles(variant, tiles, shared_bytes);
 }
 
 }  // namespace heed::generators

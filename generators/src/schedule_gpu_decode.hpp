@@ -14,6 +14,6 @@ int most_queries_decoded_by_gpu(const variant_source &variant);
 
 /// Tiles of all heads of a group, so that they share what is read, and of a part of the keys, so that few queries
 /// occupy all of a GPU. Throws std::invalid_argument if no tile fits.
-gpu_tiles gpu_decode_tiles_for(const variant_source &variant);
+gpu_tiles gpu_decode_tiles_for(const variant_source &variant, int shared_bytes);
 
 }  // namespace heed::generators

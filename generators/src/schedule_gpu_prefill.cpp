@@ -20,15 +20,20 @@ using Halide::Var;
 namespace {
 
 const std::vector<gpu_target> &gpu_targets() {
+    // Halide's runtime for CUDA asks for no more shared memory than every device has; drivers of OpenCL and Vulkan
+    // tell, and these are what GPUs of the last ten years and the drivers for CPUs have at least.
+    constexpr int many = 48 << 10, few = 32 << 10;
     const auto cuda = [](const char *name, const std::string &version) {
-        return gpu_target{name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version,
-                          std::stoi(version)};
+        return gpu_target{
+            name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version, std::stoi(version), many};
     };
-    static const std::vector<gpu_target> targets{cuda("cuda_capability_86", "86"),
-                                                 cuda("cuda", "80"),
-                                                 cuda("cuda_capability_80", "80"),
-                                                 cuda("cuda_capability_75", "75"),
-                                                 {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0}};
+    static const std::vector<gpu_target> targets{
+        cuda("cuda_capability_86", "86"),
+        cuda("cuda", "80"),
+        cuda("cuda_capability_80", "80"),
+        cuda("cuda_capability_75", "75"),
+        {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0, many},
+        {"vulkan", "vulkan", "vulkan", "x86-64-linux-vulkan-vk_int16-vk_int64", 0, few}};
     return targets;
 }
 
@@ -67,33 +72,35 @@ int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
 
 }  // namespace
 
-gpu_tiles gpu_tiles_for(const variant_source &variant) {
+gpu_tiles gpu_tiles_for(const variant_source &variant, int shared_bytes) {
     // A thread's products need less of shared memory the more rows and keys it has. What is measured of them so far are
     // instructions (sm_80, head_dim 64): 80 % of those of both products are multiplications and additions.
     constexpr gpu_tiles wanted[] = {{{64, 32, 8}, 16}, {{32, 32, 8}, 8}, {{32, 16, 8}, 8}, {{16, 16, 8}, 8},
                                     {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
                                     {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
     for (const gpu_tiles &tiles : wanted) {
-        if (fits_shared_memory(variant, tiles)) return tiles;
+        if (fits_shared_memory(variant, tiles, shared_bytes)) return tiles;
     }
-    refuse_tiles(variant, std::end(wanted)[-1]);
+    refuse_tiles(variant, std::end(wanted)[-1], shared_bytes);
 }
 
-bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles) {
-    return estimated_bytes(variant, tiles) <= most_shared_bytes;
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, int shared_bytes) {
+    return estimated_bytes(variant, tiles) <= shared_bytes;
 }
 
-void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest) {
+void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, int shared_bytes) {
     throw std::invalid_argument(
         variant.name + ": a tile of " + std::to_string(smallest.tile.rows) + " rows of queries and " +
         std::to_string(smallest.tile.keys) + " keys needs " + std::to_string(estimated_bytes(variant, smallest)) +
-        " bytes of memory that a block of threads shares, and devices have " + std::to_string(most_shared_bytes) +
+        " bytes of memory that a block of threads shares, and devices have " + std::to_string(shared_bytes) +
         ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
 // One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
 // and results below 2^-126 are 0.
 std::function<Expr(const Expr &)> gpu_exponential(const std::string &isa) {
+    // Vulkan has one as well, and its drivers cancel numbers that strict operations should keep apart.
+    if (isa == "vulkan") return [](const Expr &x) { return Halide::exp(x); };
     if (isa.rfind("cuda", 0) != 0) return exp_of_nonpositive;
     return [](const Expr &x) {
         using Halide::Internal::Call;

@@ -24,7 +24,8 @@ struct gpu_target {
     std::string isa;     ///< as the kernel table has it
     std::string device;  ///< as heed::device_kind has it
     std::string halide_target;
-    int version;  ///< that the device must have, as heed::device counts them
+    int version;       ///< that the device must have, as heed::device counts them
+    int shared_bytes;  ///< that a block of threads shares, at most
 };
 
 /// Null if there is none of this name.
@@ -33,15 +34,12 @@ const gpu_target *find_gpu_target(const std::string &name);
 /// Back ends with a schedule, by the names of the kernel table; the best first.
 const std::vector<std::string> &gpu_isas();
 
-/// Memory that a block of threads shares, at most. Halide's runtime for CUDA asks for no more than every device has.
-inline constexpr int most_shared_bytes = 48 << 10;
-
 /// The tiles for rows of these lengths. Throws std::invalid_argument if no tile fits the shared memory.
-gpu_tiles gpu_tiles_for(const variant_source &variant);
+gpu_tiles gpu_tiles_for(const variant_source &variant, int shared_bytes);
 
 /// Whether a block's share of memory is enough for these tiles, and what is said where no smaller ones are.
-bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles);
-[[noreturn]] void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest);
+bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, int shared_bytes);
+[[noreturn]] void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, int shared_bytes);
 
 /// e^x for x <= 0 or NaN, as this kind of device computes it best.
 std::function<Halide::Expr(const Halide::Expr &)> gpu_exponential(const std::string &isa);

@@ -193,9 +193,9 @@ class timed_problem {
         session.with([&](torch_process &torch) {
             if (kernels_.empty()) return;
             const device_kind device = torch_device();
-            const std::string why_not = device == device_kind::opencl ? "it has no OpenCL"
-                                        : device == device_kind::cuda ? torch.why_no_gpu()
-                                                                      : "";
+            const std::string why_not = device == device_kind::cuda  ? torch.why_no_gpu()
+                                        : device != device_kind::cpu ? "it has no such device"
+                                                                     : "";
             if (!why_not.empty())
                 return session.note(
                     fmt::format("Kernels of {} are not compared with PyTorch: {}", heed::name_of(device), why_not));

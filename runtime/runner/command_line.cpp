@@ -63,8 +63,8 @@ void add_list(CLI::App &app, const kernel_library &library, int &status) {
 void add_devices(CLI::App &app, int &status) {
     CLI::App *command = app.add_subcommand("devices", "GPUs that there are, and why others are not");
     auto kind = std::make_shared<std::string>();
-    command->add_option("kind", *kind, "cuda or opencl: only that one; the status is 1 where there is none")
-        ->check(CLI::IsMember({"cuda", "opencl"}));
+    command->add_option("kind", *kind, "cuda, opencl or vulkan: only that one; the status is 1 where there is none")
+        ->check(CLI::IsMember({"cuda", "opencl", "vulkan"}));
     command->callback([&, kind] { status = list_devices(*kind); });
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "device_buffer.hpp"
 
-#include <HalideRuntimeCuda.h>
-#include <HalideRuntimeOpenCL.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "../src/call_context.hpp"
+#include "../src/device_functions.hpp"
 
 // Halide's runtime exports these without declaring them in a header.
 extern "C" {
@@ -19,17 +18,10 @@ void *halide_cuda_get_symbol(void *user_context, const char *name);
 
 namespace heed::runner {
 
-namespace {
-
-const halide_device_interface_t *interface_of(device_kind kind) {
-    return kind == device_kind::cuda ? halide_cuda_device_interface() : halide_opencl_device_interface();
-}
-
-}  // namespace
-
-void run_halide(const char *what, const std::function<int(void *user_context)> &work) {
+void run_halide(device_kind kind, const char *what, const std::function<int(void *user_context)> &work) {
     detail::install_halide_hooks();
     detail::call_context context;
+    context.device = kind;
     const detail::context_scope scope(&context);
     const int result = work(&context);
     if (result == 0 && context.error_text.empty()) return;
@@ -39,7 +31,7 @@ void run_halide(const char *what, const std::function<int(void *user_context)> &
 
 device_scope::device_scope(device_kind kind) {
     if (kind != device_kind::cuda) return;
-    run_halide("entering CUDA's context", [&](void *user_context) {
+    run_halide(kind, "entering CUDA's context", [&](void *user_context) {
         const auto enter =
             reinterpret_cast<int (*)(void *)>(halide_cuda_get_symbol(user_context, "cuCtxPushCurrent_v2"));
         void *context = nullptr;
@@ -65,15 +57,16 @@ device_buffer::device_buffer(device_kind kind, halide_type_t type, std::int64_t 
     buffer_.type = type;
     buffer_.dimensions = rows == 0 ? 1 : 2;
     buffer_.dim = dimensions_;
-    run_halide("memory of the device",
-               [&](void *user_context) { return halide_device_malloc(user_context, &buffer_, interface_of(kind)); });
+    run_halide(kind_, "memory of the device", [&](void *user_context) {
+        return halide_device_malloc(user_context, &buffer_, detail::functions_of(kind).interface());
+    });
 }
 
 device_buffer::~device_buffer() {
     buffer_.host = nullptr;
     buffer_.flags = 0;
     try {
-        run_halide("memory of the device",
+        run_halide(kind_, "memory of the device",
                    [&](void *user_context) { return halide_device_free(user_context, &buffer_); });
     } catch (const std::exception &) {
         // A device that has failed before; the failure was reported.
@@ -82,9 +75,8 @@ device_buffer::~device_buffer() {
 
 std::uintptr_t device_buffer::address() {
     std::uintptr_t result = 0;
-    run_halide("memory of the device", [&](void *user_context) {
-        result = kind_ == device_kind::cuda ? halide_cuda_get_device_ptr(user_context, &buffer_)
-                                            : halide_opencl_get_cl_mem(user_context, &buffer_);
+    run_halide(kind_, "memory of the device", [&](void *user_context) {
+        result = detail::functions_of(kind_).handle(user_context, &buffer_);
         return 0;
     });
     return result;
@@ -93,8 +85,9 @@ std::uintptr_t device_buffer::address() {
 void device_buffer::upload(const void *from) {
     buffer_.host = static_cast<std::uint8_t *>(const_cast<void *>(from));
     buffer_.flags = halide_buffer_flag_host_dirty;
-    run_halide("copying to the device",
-               [&](void *user_context) { return halide_copy_to_device(user_context, &buffer_, interface_of(kind_)); });
+    run_halide(kind_, "copying to the device", [&](void *user_context) {
+        return halide_copy_to_device(user_context, &buffer_, detail::functions_of(kind_).interface());
+    });
     finish();
     buffer_.host = nullptr;
     buffer_.flags = 0;
@@ -103,14 +96,14 @@ void device_buffer::upload(const void *from) {
 void device_buffer::download(void *into) {
     buffer_.host = static_cast<std::uint8_t *>(into);
     buffer_.flags = halide_buffer_flag_device_dirty;
-    run_halide("copying from the device",
+    run_halide(kind_, "copying from the device",
                [&](void *user_context) { return halide_copy_to_host(user_context, &buffer_); });
     buffer_.host = nullptr;
     buffer_.flags = 0;
 }
 
 void device_buffer::finish() {
-    run_halide("waiting for the device",
+    run_halide(kind_, "waiting for the device",
                [&](void *user_context) { return halide_device_sync(user_context, &buffer_); });
 }
 

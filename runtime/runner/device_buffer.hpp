@@ -23,9 +23,9 @@ class device_scope {
     bool entered_ = false;
 };
 
-/// Runs what reports errors as Halide does, with its user context. Throws std::runtime_error with `what` and the
-/// reported text.
-void run_halide(const char *what, const std::function<int(void *user_context)> &work);
+/// Runs what works on a device and reports errors as Halide does, with its user context. Throws std::runtime_error with
+/// `what` and the reported text.
+void run_halide(device_kind kind, const char *what, const std::function<int(void *user_context)> &work);
 
 /// Elements without gaps in one or two dimensions, the innermost first; never copied by itself.
 class device_buffer {

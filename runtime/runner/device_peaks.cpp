@@ -18,7 +18,9 @@ constexpr int pieces = 3;
 using clock = std::chrono::steady_clock;
 
 std::size_t bytes_read(device_kind kind) {
-    constexpr std::size_t most = std::size_t{512} << 20, row = columns * 4;
+    // A buffer of Vulkan may have no more on some devices.
+    const std::size_t most = kind == device_kind::vulkan ? std::size_t{128} << 20 : std::size_t{512} << 20;
+    constexpr std::size_t row = columns * 4;
     const auto memory = static_cast<std::size_t>(device_of(kind).memory_bytes);
     const std::size_t wanted = memory == 0 ? most : std::min(most, memory / 8);
     return std::max<std::size_t>(wanted / row, 1) * row;
@@ -26,10 +28,10 @@ std::size_t bytes_read(device_kind kind) {
 
 // The device has nothing else to do when the clock is first read, and has done all when it is read again.
 template <typename Run>
-double seconds_of(device_buffer &result, const Run &run) {
+double seconds_of(device_kind kind, device_buffer &result, const Run &run) {
     result.finish();
     const auto begin = clock::now();
-    run_halide("a yardstick of bench", run);
+    run_halide(kind, "a yardstick of bench", run);
     result.finish();
     return std::chrono::duration<double>(clock::now() - begin).count();
 }
@@ -48,7 +50,7 @@ device_peaks::device_peaks(const device_yardsticks &yardsticks)
     halide_dimension_t only{0, static_cast<std::int32_t>(bytes_ / 4), 1};
     line.dimensions = 1;
     line.dim = &only;
-    seconds_of(*data_, [&](void *user_context) {
+    seconds_of(yardsticks_.device, *data_, [&](void *user_context) {
         void *arguments[] = {&user_context, &line};
         return yardsticks_.fill(arguments);
     });
@@ -62,7 +64,7 @@ double device_peaks::measure_fma() {
     // Values converge to a small number, so no operand is ever subnormal.
     float factor = 0.5f, summand = 0.25f;
     const auto measure = [&] {
-        return seconds_of(*sums_, [&](void *user_context) {
+        return seconds_of(yardsticks_.device, *sums_, [&](void *user_context) {
             void *arguments[] = {&user_context, &factor, &summand, &steps_, sums_->raw()};
             const int result = yardsticks_.multiply_add(arguments);
             sums_->forget_host();
@@ -87,7 +89,7 @@ double device_peaks::measure_fma() {
 
 double device_peaks::measure_read() {
     const auto measure = [&] {
-        return seconds_of(*all_, [&](void *user_context) {
+        return seconds_of(yardsticks_.device, *all_, [&](void *user_context) {
             void *arguments[] = {&user_context, data_->raw(), all_->raw()};
             const int result = yardsticks_.read(arguments);
             all_->forget_host();

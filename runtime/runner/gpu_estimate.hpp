@@ -28,7 +28,7 @@ struct gpu_model {
 /// The GPUs that `explain` knows.
 const std::vector<gpu_model> &gpu_models();
 
-/// Whether a kernel runs on it: those for OpenCL do on all.
+/// Whether a kernel runs on it: those for OpenCL and Vulkan do on all.
 bool can_run(const gpu_model &gpu, const kernel_description &kernel);
 
 /// Of a thread, 0 if unknown.

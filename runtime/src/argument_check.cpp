@@ -74,8 +74,8 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
         check.input_covers_its_indices(i, arguments.inputs[i], sizes);
     }
 
-    // Handles of OpenCL are no addresses, and each is a tensor of its own.
-    const bool are_addresses = arguments.memory != device_kind::opencl;
+    // Handles of OpenCL and Vulkan are no addresses, and each is a tensor of its own.
+    const bool are_addresses = arguments.memory == device_kind::cpu || arguments.memory == device_kind::cuda;
     for (const auto &[name, written] : {std::pair(results, &output), std::pair("log_sum_exp", &log_sum_exp)}) {
         if (written->given() && are_addresses) {
             check.written_is_separate(name, *written, {{"query", query}, {"key", key}, {"value", value}},

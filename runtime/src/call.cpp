@@ -61,6 +61,7 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
                                                  ". Fix: call a kernel of the CPU."));
         }
     }
+    context.device = kernel.device;
     context.on_memory_of_cuda = arguments.memory == device_kind::cuda;
     context.cuda_stream = arguments.stream;
     const detail::context_scope scope(&context);

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 
+#include <heed/kernel_table.hpp>
+
 namespace heed::detail {
 
 /// State that the threads of one call share.
@@ -21,7 +23,8 @@ struct call_context {
     bool out_of_memory = false;
     std::size_t refused_bytes = 0;
 
-    bool on_memory_of_cuda = false;  ///< works in the caller's context and stream
+    device_kind device = device_kind::cpu;  ///< that runs the kernel
+    bool on_memory_of_cuda = false;         ///< works in the caller's context and stream
     void *cuda_stream = nullptr;
 };
 

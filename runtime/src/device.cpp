@@ -2,11 +2,13 @@
 
 #include <heed/device.hpp>
 
+#include <HalideRuntimeVulkan.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 
 #include "call_context.hpp"
+#include "halide_repairs.hpp"
 #include "text.hpp"
 
 // Halide's runtime exports these without declaring them in a header.
@@ -19,6 +21,8 @@ int halide_cuda_compute_capability(void *user_context, int *major, int *minor);
 int halide_cuda_acquire_context(void *user_context, void **context, bool create);
 int halide_cuda_release_context(void *user_context);
 void *halide_cuda_get_symbol(void *user_context, const char *name);
+int halide_vulkan_compute_capability(void *user_context, int *major, int *minor);
+void *halide_vulkan_get_symbol(void *user_context, const char *name);
 }
 
 namespace heed {
@@ -79,6 +83,62 @@ void describe_cuda(device &found, void *user_context) {
     halide_cuda_release_context(user_context);
 }
 
+// The beginnings of Vulkan's VkPhysicalDeviceProperties and the whole of VkPhysicalDeviceMemoryProperties.
+
+struct device_properties {
+    std::uint32_t numbers[5];
+    char name[256];
+    char rest[1024];
+};
+
+struct memory_properties {
+    std::uint32_t type_count;
+    struct {
+        std::uint32_t flags, heap;
+    } types[32];
+    std::uint32_t heap_count;
+    struct {
+        std::uint64_t bytes;
+        std::uint32_t flags;
+    } heaps[16];
+};
+
+constexpr std::uint32_t is_local_to_device = 1;
+
+void describe_vulkan(device &found, void *user_context) {
+    using get_properties = void (*)(VkPhysicalDevice of, device_properties * into);
+    using get_memory = void (*)(VkPhysicalDevice of, memory_properties * into);
+    const auto properties_of =
+        reinterpret_cast<get_properties>(halide_vulkan_get_symbol(user_context, "vkGetPhysicalDeviceProperties"));
+    const auto memory_of =
+        reinterpret_cast<get_memory>(halide_vulkan_get_symbol(user_context, "vkGetPhysicalDeviceMemoryProperties"));
+    halide_vulkan_memory_allocator *allocator = nullptr;
+    VkInstance instance = nullptr;
+    VkDevice logical = nullptr;
+    VkPhysicalDevice physical = nullptr;
+    VkQueue queue = nullptr;
+    std::uint32_t family = 0;
+    VkDebugUtilsMessengerEXT messenger = nullptr;
+    if (properties_of == nullptr || memory_of == nullptr ||
+        halide_vulkan_acquire_context(user_context, &allocator, &instance, &logical, &physical, &queue, &family,
+                                      &messenger, true) != 0) {
+        return;
+    }
+    if (physical != nullptr) {
+        device_properties properties = {};
+        properties_of(physical, &properties);
+        found.name = properties.name;
+        memory_properties memory = {};
+        memory_of(physical, &memory);
+        for (std::uint32_t i = 0; i < memory.heap_count; ++i) {
+            if ((memory.heaps[i].flags & is_local_to_device) != 0) {
+                found.memory_bytes += static_cast<std::int64_t>(memory.heaps[i].bytes);
+            }
+        }
+    }
+    halide_vulkan_release_context(user_context, instance, logical, queue, messenger);
+}
+
 /// How one kind is looked for.
 struct search {
     device_kind kind;
@@ -89,7 +149,8 @@ struct search {
 
 constexpr search searches[] = {
     {device_kind::cuda, halide_cuda_compute_capability, describe_cuda, "libcuda.so.1"},
-    {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"}};
+    {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"},
+    {device_kind::vulkan, halide_vulkan_compute_capability, describe_vulkan, "libvulkan.so.1"}};
 
 device found_by(const search &how) {
     device found{how.kind, false, {}, 0, 0, {}};
@@ -112,6 +173,7 @@ device found_by(const search &how) {
     found.available = true;
     found.version = 10 * major + minor;
     how.describe(found, &context);
+    detail::repair_halide(how.kind);
     return found;
 }
 

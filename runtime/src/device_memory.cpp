@@ -3,10 +3,11 @@
 #include "device_memory.hpp"
 
 #include <HalideRuntimeCuda.h>
-#include <HalideRuntimeOpenCL.h>
 
 #include <algorithm>
 #include <atomic>
+
+#include "device_functions.hpp"
 
 // Halide's runtime exports these without declaring them in a header.
 extern "C" {
@@ -82,22 +83,16 @@ int device_memory::wrap(halide_buffer_t &buffer, char *data, device_kind kind) n
     buffer.host = nullptr;
     buffer.flags = 0;
     const auto handle = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
-    if (kind == device_kind::opencl) {
-        return halide_opencl_wrap_cl_mem(&context_, &buffer, handle);
+    if (kind == device_kind::cuda) {
+        install_cuda_hooks();
     }
-    install_cuda_hooks();
-    return halide_cuda_wrap_device_ptr(&context_, &buffer, handle);
+    return functions_of(kind).wrap(&context_, &buffer, handle);
 }
 
 void device_memory::release(halide_buffer_t &buffer, device_kind kind) noexcept {
     buffer.flags = 0;
-    if (buffer.device == 0) {
-        return;
-    }
-    if (kind == device_kind::opencl) {
-        halide_opencl_detach_cl_mem(&context_, &buffer);
-    } else {
-        halide_cuda_detach_device_ptr(&context_, &buffer);
+    if (buffer.device != 0) {
+        functions_of(kind).detach(&context_, &buffer);
     }
 }
 

@@ -18,16 +18,19 @@ constexpr int axes_left_out(part part) noexcept {
     return part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
 }
 
-/// Kernels of devices count bytes in 32 bits, and keep floats that are up to twice as many as the results.
-constexpr std::int64_t device_limit = halide_limit / 8;
+/// Kernels of devices keep floats that are up to twice as many as the results, and count bytes in 32 bits; every device
+/// of Vulkan has 128 MB for a buffer, and some no more.
+constexpr std::int64_t limit_of(device_kind device) noexcept {
+    return device == device_kind::cpu ? halide_limit : device == device_kind::vulkan ? (1 << 27) / 8 : halide_limit / 8;
+}
 
 /// query, key, value, output or log_sum_exp as the kernel sees it. The last two axes are group and batch; those before
 /// them make up what belongs to one group.
 class operand {
   public:
-    operand(const char *name, data_type type, bool written, bool for_device)
-        : name_(name), written_(written), for_device_(for_device), element_bytes_(bytes_of(type)) {
-        describe(buffer_, type, dimensions_, 0, for_device);
+    operand(const char *name, data_type type, bool written, device_kind device)
+        : name_(name), written_(written), device_(device), element_bytes_(bytes_of(type)) {
+        describe(buffer_, type, dimensions_, 0, device != device_kind::cpu);
     }
 
     /// head_dim or value_dim: kernels insist on its stride, also where there is one element only.
@@ -49,8 +52,8 @@ class operand {
     halide_buffer_t *buffer() noexcept { return &buffer_; }
 
     bool fits(part part) const noexcept {
-        if (for_device_) {
-            return elements(part) <= device_limit && (!on_device_ || span_fits(part));
+        if (device_ != device_kind::cpu) {
+            return elements(part) <= limit_of(device_) && (!on_device_ || span_fits(part));
         }
         return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
     }
@@ -64,12 +67,12 @@ class operand {
     bool span_fits(part part) const noexcept {
         std::int64_t last = 0;
         for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
-            if (axes_[i].extent > 1 && axes_[i].stride > device_limit / axes_[i].extent) {
+            if (axes_[i].extent > 1 && axes_[i].stride > limit_of(device_) / axes_[i].extent) {
                 return false;
             }
             last += (std::max<std::int64_t>(axes_[i].extent, 1) - 1) * axes_[i].stride;
         }
-        return last <= device_limit;
+        return last <= limit_of(device_);
     }
 
     /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
@@ -142,7 +145,8 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_, for_device_, on_device_ = false, in_scratch_ = false;
+    bool written_, on_device_ = false, in_scratch_ = false;
+    device_kind device_;
     int element_bytes_;
     char *data_ = nullptr;
     axis axes_[5];
@@ -224,10 +228,10 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     }
     const tensor_types &types = kernel.types;
     const bool for_device = kernel.device != device_kind::cpu;
-    operand query("query", types.query, false, for_device), key("key", types.key, false, for_device),
-        value("value", types.value, false, for_device);
-    operand output("output", types.output, true, for_device),
-        log_sum_exp("log_sum_exp", data_type::f32, true, for_device);
+    operand query("query", types.query, false, kernel.device), key("key", types.key, false, kernel.device),
+        value("value", types.value, false, kernel.device);
+    operand output("output", types.output, true, kernel.device),
+        log_sum_exp("log_sum_exp", data_type::f32, true, kernel.device);
     split_heads(query, call.query, variant.groups);
     keep_groups(key, call.key, zeros);
     const bool has_value = call.value.rank > 0;
@@ -273,17 +277,18 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     const part part = all_fit(part::everything)  ? part::everything
                       : all_fit(part::one_batch) ? part::one_batch
                                                  : part::one_group;
-    if (memory == device_kind::opencl && part != part::everything) {
-        throw invalid_argument_error(text(variant.name, ": a tensor in memory of opencl has more than ", device_limit,
+    if (memory != device_kind::cpu && memory != device_kind::cuda && part != part::everything) {
+        throw invalid_argument_error(text(variant.name, ": a tensor in memory of ", name_of(memory), " has more than ",
+                                          limit_of(memory),
                                           " elements, or as many with the gaps between them. Fix: call the kernel for "
                                           "fewer batches at a time"));
     }
     for (operand *operand : operands) {
         if (part == part::one_group && !operand->fits(part)) {
-            const std::int64_t limit = for_device ? device_limit : halide_limit;
-            if (operand->elements(part) > limit || operand->is_on_device()) {
+            if (operand->elements(part) > limit_of(kernel.device) || operand->is_on_device()) {
                 throw invalid_argument_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
-                                                  " elements for each batch and group, kernels count at most ", limit));
+                                                  " elements for each batch and group, kernels count at most ",
+                                                  limit_of(kernel.device)));
             }
             operand->use_copies(part);
         } else if (!operand->has_data()) {

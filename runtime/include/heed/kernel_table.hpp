@@ -38,12 +38,13 @@ struct tensor_types {
 };
 
 /// What runs a kernel.
-enum class device_kind : std::uint8_t { cpu, cuda, opencl };
+enum class device_kind : std::uint8_t { cpu, cuda, opencl, vulkan };
 
 constexpr const char *name_of(device_kind kind) noexcept {
     return kind == device_kind::cpu      ? "cpu"
            : kind == device_kind::cuda   ? "cuda"
            : kind == device_kind::opencl ? "opencl"
+           : kind == device_kind::vulkan ? "vulkan"
                                          : "no device that there is";
 }
 
