@@ -11,7 +11,7 @@ namespace heed::detail {
 checked_call check_arguments(const call_arguments &arguments, const kernel_description &kernel) {
     const variant_description &variant = *arguments.variant;
     const tensor_types &types = kernel.types;
-    const checker check(variant, kernel.pass);
+    const checker check(variant, kernel.pass, arguments.memory);
     const tensor &query = arguments.query, &key = arguments.key, &value = arguments.value;
     const tensor output = readable(arguments.output), log_sum_exp = readable(arguments.log_sum_exp);
 
@@ -74,17 +74,13 @@ checked_call check_arguments(const call_arguments &arguments, const kernel_descr
         check.input_covers_its_indices(i, arguments.inputs[i], sizes);
     }
 
-    // Handles of OpenCL and Vulkan are no addresses, and each is a tensor of its own.
-    const bool are_addresses = arguments.memory == device_kind::cpu || arguments.memory == device_kind::cuda;
     for (const auto &[name, written] : {std::pair(results, &output), std::pair("log_sum_exp", &log_sum_exp)}) {
-        if (written->given() && are_addresses) {
+        if (written->given()) {
             check.written_is_separate(name, *written, {{"query", query}, {"key", key}, {"value", value}},
                                       arguments.inputs);
         }
     }
-    if (are_addresses) {
-        check.memory_is_separate(results, output, "log_sum_exp", log_sum_exp);
-    }
+    check.memory_is_separate(results, output, "log_sum_exp", log_sum_exp);
 
     return {sizes,
             shape_of(query),

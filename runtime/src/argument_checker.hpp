@@ -22,7 +22,9 @@ enum class typed_by : std::uint8_t { the_kernel, the_declaration };
 /// Writes messages: the name of the variant, then what is wrong.
 class checker {
   public:
-    checker(const variant_description &variant, const char *pass) : variant_(variant), pass_(pass) {}
+    /// `memory`: where tensors lie, inputs aside.
+    checker(const variant_description &variant, const char *pass, device_kind memory = device_kind::cpu)
+        : variant_(variant), pass_(pass), memory_(memory) {}
 
     template <typename... Piece>
     [[noreturn]] void refuse(const Piece &...pieces) const {
@@ -32,6 +34,10 @@ class checker {
     /// Rank, type, sizes and pointer that every tensor must have. `shape` names the dimensions.
     void tensor_is_sound(std::string_view name, const tensor &argument, data_type type, int rank,
                          std::string_view shape, typed_by decided_by) const {
+        tensor_is_sound(name, argument, type, rank, shape, decided_by, memory_);
+    }
+    void tensor_is_sound(std::string_view name, const tensor &argument, data_type type, int rank,
+                         std::string_view shape, typed_by decided_by, device_kind memory) const {
         if (!argument.given()) {
             refuse(name, " is missing, it must be ", shape, ". Fix: pass it");
         }
@@ -73,7 +79,8 @@ class checker {
                    ". Fix: pass the address of the first");
         }
         const int element_bytes = bytes_of(type);
-        if (reinterpret_cast<std::uintptr_t>(argument.data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
+        if (has_addresses(memory) &&
+            reinterpret_cast<std::uintptr_t>(argument.data) % static_cast<std::uintptr_t>(element_bytes) != 0) {
             refuse(name, " starts at an address that is not a multiple of ", element_bytes, ", the size of an ",
                    name_of(type), " element. Fix: pass a copy at such an address");
         }
@@ -88,7 +95,7 @@ class checker {
         const std::string shape = input.rank == 0 ? text("a single number, ", name_of(input.type))
                                                   : text("a tensor of rank ", input.rank, ", ", name_of(input.type));
         tensor_is_sound(text("input '", input.name, "'"), argument, input.type, input.rank, shape,
-                        typed_by::the_declaration);
+                        typed_by::the_declaration, device_kind::cpu);
     }
 
     void heads_are(std::string_view name, const tensor &argument, std::string_view key, std::int64_t expected) const {
@@ -163,7 +170,8 @@ class checker {
     }
 
     /// Refuses two tensors that share memory for certain: both start at the same element, or both fill the memory that
-    /// they span without gaps, and the two overlap. Tensors interleaved in one packed buffer pass.
+    /// they span without gaps, and the two overlap. Tensors interleaved in one packed buffer pass. Of handles, each is
+    /// memory of its own.
     void memory_is_separate(std::string_view name, const tensor &written, std::string_view other_name,
                             const tensor &other) const {
         if (!has_elements(written) || !has_elements(other)) {
@@ -171,7 +179,7 @@ class checker {
         }
         const memory_span a = span_of(written), b = span_of(other);
         if (written.data == other.data ||
-            (a.without_gaps && b.without_gaps && a.first <= b.last && b.first <= a.last)) {
+            (has_addresses(memory_) && a.without_gaps && b.without_gaps && a.first <= b.last && b.first <= a.last)) {
             refuse(name, " and ", other_name, " overlap: ", name, " would be written while ", other_name,
                    " is in use. Fix: give ", name, " memory of its own");
         }
@@ -211,7 +219,7 @@ class checker {
         for (const auto &[read_name, tensor] : read) {
             memory_is_separate(name, written, read_name, tensor);
         }
-        for (int i = 0; i < variant_.input_count; ++i) {
+        for (int i = 0; i < variant_.input_count && has_addresses(memory_); ++i) {
             memory_is_separate(name, written, text("input '", variant_.inputs[i].name, "'"), inputs[i]);
         }
     }
@@ -322,6 +330,7 @@ class checker {
 
     const variant_description &variant_;
     std::string_view pass_;
+    device_kind memory_;
 };
 
 inline tensor readable(const output_tensor &output) noexcept {

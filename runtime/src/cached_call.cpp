@@ -263,11 +263,32 @@ void run_in_parallel(detail::call_context &context, std::size_t count, const Tas
     }
 }
 
+/// Kernels of the passes "append" and "cached" are for CPUs.
+void stay_on_cpu(const cached_arguments &arguments) {
+    const char *const name = arguments.variant->name;
+    if (arguments.memory != device_kind::cpu) {
+        throw unsupported_error(
+            detail::text(name, ": tensors lie in memory of ", name_of(arguments.memory),
+                         ", but calls with a cache run on CPUs and read host memory only. Fix: copy the tensors and "
+                         "the cache to host memory, or call the kernel without a cache"));
+    }
+    if (arguments.device == device_preference::gpu) {
+        throw unsupported_error(detail::text(name,
+                                             ": the call asks for a GPU, but calls with a cache run on CPUs only. Fix: "
+                                             "prefer gpu_else_cpu or cpu, or call the kernel without a cache"));
+    }
+    if (arguments.device == device_preference::gpu_else_cpu && arguments.why_cpu != nullptr) {
+        *arguments.why_cpu = "calls with a cache run on CPUs only";
+    }
+}
+
 }  // namespace
 
 void attend(const cached_arguments &arguments) {
+    detail::forget_reason(arguments);
     const variant_description &variant = detail::variant_of(arguments);
     detail::throw_errors_only([&] {
+        stay_on_cpu(arguments);
         const tensor_types types(arguments.query.type, arguments.cache.key.type, arguments.cache.value.type,
                                  arguments.output.type);
         const auto kernel_for = [&](std::int64_t new_tokens) -> const kernel_description & {
@@ -298,8 +319,10 @@ void attend(const cached_arguments &arguments) {
 }
 
 void append(const cached_arguments &arguments) {
+    detail::forget_reason(arguments);
     const variant_description &variant = detail::variant_of(arguments);
     detail::throw_errors_only([&] {
+        stay_on_cpu(arguments);
         const tensor_types types(arguments.key.type, arguments.cache.key.type, arguments.cache.value.type,
                                  data_type::f32);
         const kernel_description &kernel = choose_kernel(variant, arguments.isa, "append", &types);

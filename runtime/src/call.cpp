@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <limits>
+#include <new>
 
 #include <heed/device.hpp>
 #include <heed/untyped_call.hpp>
@@ -10,6 +11,7 @@
 #include "call_context.hpp"
 #include "call_frame.hpp"
 #include "device_kernel.hpp"
+#include "kernel_arguments.hpp"
 #include "kernel_call.hpp"
 #include "text.hpp"
 
@@ -55,7 +57,7 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
     }
     detail::install_halide_hooks();
     if (kernel.device != device_kind::cpu) {
-        const std::string unusable = why_unusable(kernel);
+        const std::string unusable = detail::why_unusable(kernel, arguments.memory);
         if (!unusable.empty()) {
             throw unsupported_error(detail::text(variant.name, ": kernel ", kernel.name, " cannot run here: ", unusable,
                                                  ". Fix: call a kernel of the CPU."));
@@ -68,41 +70,50 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
     detail::call_kernel(variant, kernel, call, arguments.inputs, arguments.memory, context);
 }
 
-/// Runs on a GPU and returns true, or says why not.
-bool ran_on_gpu(const call_arguments &arguments, const char *pass, const tensor_types &types, std::string &reason) {
-    const kernel_description *const kernel = detail::find_device_kernel(
-        *arguments.variant, pass, types, queries_of(arguments.query), arguments.schedule, arguments.memory, reason);
-    const bool may_use_cpu =
-        arguments.device == device_preference::gpu_else_cpu && arguments.memory == device_kind::cpu;
-    if (kernel == nullptr) {
-        if (may_use_cpu) {
-            return false;
-        }
-        throw unsupported_error(
-            detail::text(arguments.variant->name, ": no GPU can run this call: ", reason,
-                         ". Fix: ", arguments.memory == device_kind::cpu ? "prefer gpu_else_cpu, or " : "", "add ",
-                         arguments.memory == device_kind::cpu ? "opencl" : name_of(arguments.memory),
-                         " to TARGETS of heed_add_kernels and install a driver."));
-    }
-    if (!may_use_cpu) {
-        run_kernel(arguments, *kernel);
-        return true;
-    }
-    // What a device failed to compute has left no trace in the results.
+/// Runs the kernel, or says why its device did not and another may. What has been written by then is written again.
+std::string why_device_failed(const call_arguments &arguments, const kernel_description &kernel) {
     try {
-        run_kernel(arguments, *kernel);
-        return true;
+        run_kernel(arguments, kernel);
+    } catch (const detail::does_not_fit_error &failure) {
+        return failure.what();
     } catch (const kernel_error &failure) {
-        reason = failure.what();
+        return failure.what();
     } catch (const out_of_memory_error &failure) {
-        reason = failure.what();
+        return failure.what();
+    } catch (const std::bad_alloc &) {
+        return "out of memory for copies of tensors";
     }
-    return false;
+    return {};
+}
+
+/// A call on a GPU, or if it prefers one and there is none, on the CPU.
+void run_on_device(const call_arguments &arguments, const detail::kernel_request &request) {
+    const bool is_in_host_memory = arguments.memory == device_kind::cpu;
+    const bool may_use_cpu = arguments.device == device_preference::gpu_else_cpu && is_in_host_memory;
+    const detail::device_choice choice = detail::find_device_kernel(request);
+    if (!may_use_cpu) {
+        if (choice.kernel == nullptr) {
+            throw unsupported_error(detail::text(
+                arguments.variant->name, ": no GPU can run this call: ", choice.reason, ". Fix: ", choice.fix,
+                is_in_host_memory ? ", or prefer gpu_else_cpu" : ", or copy the tensors to host memory"));
+        }
+        run_kernel(arguments, *choice.kernel);
+        return;
+    }
+    const std::string reason = choice.kernel != nullptr ? why_device_failed(arguments, *choice.kernel) : choice.reason;
+    if (reason.empty()) {
+        return;
+    }
+    run_kernel(arguments, detail::find_cpu_kernel(request));
+    if (arguments.why_cpu != nullptr) {
+        *arguments.why_cpu = reason;
+    }
 }
 
 }  // namespace
 
 void run(const call_arguments &arguments) {
+    detail::forget_reason(arguments);
     const variant_description &variant = detail::variant_of(arguments);
     const char *const pass = arguments.pass != nullptr ? arguments.pass : "forward";
     detail::throw_errors_only([&] {
@@ -118,18 +129,13 @@ void run(const call_arguments &arguments) {
             run_kernel(arguments, *arguments.kernel);
             return;
         }
+        const std::int64_t q_len = queries_of(arguments.query);
         if (arguments.device != device_preference::cpu || arguments.memory != device_kind::cpu) {
-            std::string reason;
-            const bool done = ran_on_gpu(arguments, pass, types, reason);
-            if (arguments.why_cpu != nullptr) {
-                *arguments.why_cpu = done ? std::string() : reason;
-            }
-            if (done) {
-                return;
-            }
+            run_on_device(arguments,
+                          {variant, pass, types, q_len, arguments.schedule, arguments.isa, arguments.memory});
+            return;
         }
-        run_kernel(arguments, choose_kernel(variant, arguments.isa, pass, &types, queries_of(arguments.query),
-                                            arguments.schedule));
+        run_kernel(arguments, choose_kernel(variant, arguments.isa, pass, &types, q_len, arguments.schedule));
     });
 }
 

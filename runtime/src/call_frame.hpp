@@ -22,6 +22,14 @@ const variant_description &variant_of(const Arguments &arguments) {
     return *arguments.variant;
 }
 
+/// A reason that a call finds in `why_cpu` is one of an earlier call.
+template <typename Arguments>
+void forget_reason(const Arguments &arguments) noexcept {
+    if (arguments.why_cpu != nullptr) {
+        arguments.why_cpu->clear();
+    }
+}
+
 /// Floating-point operations of so many queries that each see so many keys.
 inline double operations_of(const variant_description &variant, std::int64_t queries, std::int64_t keys) noexcept {
     return 2.0 * (variant.head_dim + variant.value_dim) * variant.heads * static_cast<double>(queries) *

@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "call_context.hpp"
+#include "device_kernel.hpp"
+#include "device_memory.hpp"
 #include "halide_repairs.hpp"
 #include "text.hpp"
 
@@ -152,12 +154,17 @@ constexpr search searches[] = {
     {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"},
     {device_kind::vulkan, halide_vulkan_compute_capability, describe_vulkan, "libvulkan.so.1"}};
 
-device found_by(const search &how) {
-    device found{how.kind, false, {}, 0, 0, {}};
+/// Opens the driver of a kind, or says that there is none.
+std::string why_no_driver(const char *library) {
     // Halide looks for names without a version, which drivers alone do not install; and among what is open already.
-    void *const library = dlopen(how.library, RTLD_LAZY | RTLD_GLOBAL);
-    if (library == nullptr) {
-        found.reason = detail::text("there is no driver: ", how.library, " cannot be opened");
+    return dlopen(library, RTLD_LAZY | RTLD_GLOBAL) != nullptr
+               ? std::string()
+               : detail::text("there is no driver: ", library, " cannot be opened");
+}
+
+device found_by(const search &how) {
+    device found{how.kind, false, {}, 0, 0, why_no_driver(how.library)};
+    if (!found.reason.empty()) {
         return found;
     }
     detail::install_halide_hooks();
@@ -175,6 +182,35 @@ device found_by(const search &how) {
     how.describe(found, &context);
     detail::repair_halide(how.kind);
     return found;
+}
+
+/// What the kernel needs and a device of this version lacks.
+std::string why_too_old(const std::string &name, int version, const kernel_description &kernel) {
+    if (version >= kernel.device_version) {
+        return {};
+    }
+    return detail::text(name, " has version ", version / 10, ".", version % 10, ", the kernel was compiled for ",
+                        kernel.device_version / 10, ".", kernel.device_version % 10);
+}
+
+/// Of the GPU whose context of CUDA is current in this thread. Halide makes no context of its own for it.
+std::string why_unusable_in_current_context(const kernel_description &kernel) {
+    const search &how = searches[0];
+    static const std::string no_driver = why_no_driver(how.library);
+    if (!no_driver.empty()) {
+        return no_driver;
+    }
+    detail::install_halide_hooks();
+    detail::install_cuda_hooks();
+    detail::call_context context;
+    context.on_memory_of_cuda = true;
+    const detail::context_scope scope(&context);
+    int major = 0, minor = 0;
+    if (how.capability(&context, &major, &minor) != 0 || !context.error_text.empty()) {
+        return context.error_text.empty() ? "its context of CUDA cannot be used" : context.error_text;
+    }
+    detail::repair_halide(how.kind);
+    return why_too_old("the GPU of the current context", 10 * major + minor, kernel);
 }
 
 }  // namespace
@@ -197,12 +233,11 @@ std::string why_unusable(const kernel_description &kernel) {
     if (!present.available) {
         return present.reason;
     }
-    if (present.version < kernel.device_version) {
-        return detail::text(present.name, " has version ", present.version / 10, ".", present.version % 10,
-                            ", the kernel was compiled for ", kernel.device_version / 10, ".",
-                            kernel.device_version % 10);
-    }
-    return {};
+    return why_too_old(present.name, present.version, kernel);
+}
+
+std::string detail::why_unusable(const kernel_description &kernel, device_kind memory) {
+    return memory == device_kind::cuda ? why_unusable_in_current_context(kernel) : heed::why_unusable(kernel);
 }
 
 }  // namespace heed

@@ -51,6 +51,8 @@ int get_stream(void *user_context, void *cuda_context, void **stream) {
     return 0;
 }
 
+}  // namespace
+
 void install_cuda_hooks() {
     static const bool installed = [] {
         previous_acquire = halide_set_cuda_acquire_context(acquire_context);
@@ -59,8 +61,6 @@ void install_cuda_hooks() {
     }();
     (void)installed;
 }
-
-}  // namespace
 
 device_memory::~device_memory() {
     for (halide_buffer_t *buffer : lent_) free(*buffer);

@@ -13,6 +13,9 @@
 
 namespace heed::detail {
 
+/// Makes Halide work in the caller's context and stream in calls on memory of CUDA, once per process.
+void install_cuda_hooks();
+
 /// Frees what kernels allocated on the device for the buffers that it was told of, whatever happens.
 class device_memory {
   public:

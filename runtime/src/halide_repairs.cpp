@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
 
 #include "call_context.hpp"
 
@@ -60,6 +61,8 @@ void replace(Function &pointer, Function &driver, Function ours) {
 }  // namespace
 
 void repair_halide(device_kind kind) {
+    static std::mutex one_at_a_time;
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (kind == device_kind::cuda) {
         replace(cuModuleLoadDataEx, load_module_of_driver, load_module);
     } else if (kind == device_kind::vulkan) {

@@ -143,17 +143,37 @@ bool isa_available(const char *name) noexcept {
            (is(name, "neon") && is_arm_64);
 }
 
-const kernel_description &choose_kernel(const variant_description &variant, const char *isa, const char *pass,
-                                        const tensor_types *types, std::int64_t q_len, const char *schedule) {
-    kernel_filter kernels{variant, pass, types, q_len, schedule};
-    if (schedule != nullptr && !kernels.holds_any()) {
-        kernels.schedule = nullptr;
-        if (kernels.holds_any()) {
-            throw unsupported_error(detail::text(variant.name, ": the library has no schedule \"", schedule,
-                                                 "\" for the pass \"", pass,
-                                                 "\". Fix: add it to SCHEDULES of heed_add_kernels, or leave it out."));
-        }
+namespace {
+
+/// Refuses a schedule that no kernel has.
+void check_schedule(const kernel_filter &kernels) {
+    if (kernels.schedule == nullptr || kernels.holds_any()) {
+        return;
     }
+    kernel_filter of_any_schedule = kernels, of_any_type = kernels;
+    of_any_schedule.schedule = of_any_type.schedule = nullptr;
+    of_any_type.types = nullptr;
+    const bool has_pass = of_any_type.holds_any();
+    of_any_type.schedule = kernels.schedule;
+    if (of_any_schedule.holds_any() || (has_pass && !of_any_type.holds_any())) {
+        throw unsupported_error(detail::text(kernels.variant.name, ": the library has no schedule \"", kernels.schedule,
+                                             "\" for the pass \"", kernels.pass,
+                                             "\". Fix: add it to SCHEDULES of heed_add_kernels, or leave it out."));
+    }
+}
+
+/// What HEED_ISA says; null if nothing.
+const char *isa_of_environment() noexcept {
+    const char *const isa = std::getenv("HEED_ISA");
+    return isa != nullptr && *isa != '\0' ? isa : nullptr;
+}
+
+constexpr const char *by_option = "option 'isa' of the call", *by_environment = "environment variable HEED_ISA";
+
+const kernel_description &choose(kernel_filter kernels, const char *isa, const char *origin) {
+    const variant_description &variant = kernels.variant;
+    const char *const pass = kernels.pass;
+    check_schedule(kernels);
     if (!kernels.holds_any()) {
         // What the argument check then says of the types is more to the point.
         kernels.types = nullptr;
@@ -163,12 +183,7 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
                 is(pass, "append") ? "cached, which it is a part of," : "it", " to PASSES of heed_add_kernels."));
         }
     }
-    const char *origin = "option 'isa' of the call";
-    if (isa == nullptr || *isa == '\0') {
-        isa = std::getenv("HEED_ISA");
-        origin = "environment variable HEED_ISA";
-    }
-    if (isa != nullptr && *isa != '\0') {
+    if (isa != nullptr) {
         const kernel_description *kernel = kernels.with(isa);
         if (kernel == nullptr || !can_run(*kernel)) {
             refuse_forced(kernels, isa, origin);
@@ -189,29 +204,131 @@ const kernel_description &choose_kernel(const variant_description &variant, cons
         is_arm_64 ? "arm-64-linux" : "x86-64-linux", " to TARGETS of heed_add_kernels, or let calls prefer a GPU."));
 }
 
+bool is_named(const char *isa) noexcept { return isa != nullptr && *isa != '\0'; }
+
+/// Whether the name is one of this kind of device.
+bool is_of(device_kind kind, const char *isa) noexcept {
+    return std::strncmp(isa, name_of(kind), std::strlen(name_of(kind))) == 0;
+}
+
+std::string text_of(const tensor_types &types) {
+    return detail::text(name_of(types.query), ":", name_of(types.key), ":", name_of(types.value), ":",
+                        name_of(types.output));
+}
+
+/// The level of a device that a call must run, or null for the best.
+const char *forced_device_isa(const detail::kernel_request &request, const kernel_filter &kernels) {
+    const device_kind memory = request.memory;
+    if (!is_named(request.isa)) {
+        const char *const isa = isa_of_environment();
+        const bool counts = isa != nullptr && is_of_device(isa) && (memory == device_kind::cpu || is_of(memory, isa));
+        return counts ? isa : nullptr;
+    }
+    const bool is_of_cpu = std::any_of(std::begin(isa_names), std::end(isa_names),
+                                       [&](const char *name) { return is(name, request.isa); });
+    if (!is_of_cpu && !is_of_device(request.isa)) {
+        refuse_forced(kernels, request.isa, by_option);
+    }
+    if (memory == device_kind::cpu && is_of_cpu) {
+        throw invalid_argument_error(detail::text(request.variant.name, ": instruction set \"", request.isa, "\" (",
+                                                  by_option,
+                                                  ") is one of CPUs, but the call asks for a GPU. Fix: leave one of "
+                                                  "the two out, or name an instruction set of "
+                                                  "a device: ",
+                                                  list_of_levels(is_of_device)));
+    }
+    if (memory != device_kind::cpu && !is_of(memory, request.isa)) {
+        throw invalid_argument_error(detail::text(
+            request.variant.name, ": instruction set \"", request.isa, "\" (", by_option, ") is not one of ",
+            name_of(memory), ", in whose memory the tensors lie. Fix: leave 'isa' out, or name one of that device"));
+    }
+    return request.isa;
+}
+
+/// The devices that a call may use, and the levels of them.
+struct device_levels {
+    const char *isa;  ///< the only one, or null
+    device_kind kind;
+
+    bool has(const char *name) const noexcept {
+        return (isa == nullptr || is(name, isa)) && (kind == device_kind::cpu || is_of(kind, name));
+    }
+    const kernel_description *first_of(const kernel_filter &kernels) const noexcept {
+        for (const char *name : device_isa_names) {
+            if (has(name) && kernels.with(name) != nullptr) {
+                return kernels.with(name);
+            }
+        }
+        return nullptr;
+    }
+    std::string text() const { return isa != nullptr ? isa : kind != device_kind::cpu ? name_of(kind) : "a GPU"; }
+    std::string target() const {
+        return isa == nullptr && kind == device_kind::cpu        ? "cuda, opencl or vulkan"
+               : isa != nullptr && is_of(device_kind::cuda, isa) ? "cuda, or cuda with a capability,"
+                                                                 : text();
+    }
+};
+
+/// Why the library has no kernel for the call among these levels, whatever drivers there are.
+void explain_lack(detail::device_choice &choice, const kernel_filter &kernels, const device_levels &levels) {
+    using detail::text;
+    kernel_filter of_any_schedule = kernels, of_any_type = kernels;
+    of_any_schedule.schedule = nullptr;
+    of_any_type.types = nullptr;
+    if (kernels.schedule != nullptr && levels.first_of(of_any_schedule) != nullptr) {
+        choice.reason = text("the library has no kernel of ", levels.text(), " with the schedule \"", kernels.schedule,
+                             "\" for the pass \"", kernels.pass, "\"");
+        choice.fix = "leave the schedule out or add it to SCHEDULES of heed_add_kernels";
+    } else if (const kernel_description *other = levels.first_of(of_any_type)) {
+        choice.reason = text("the library has kernels of ", levels.text(), " for tensors (query:key:value:output) of ",
+                             text_of(other->types), ", none for ", text_of(*kernels.types));
+        choice.fix = "pass tensors of such types or add theirs to DTYPES of heed_add_kernels";
+    } else {
+        choice.reason = text("the library has no kernel of ", levels.text(), " for the pass \"", kernels.pass, "\"");
+        choice.fix = is(kernels.pass, "forward") ? text("add ", levels.target(), " to TARGETS of heed_add_kernels")
+                                                 : text("call it for the CPU, devices have the pass \"forward\" only");
+    }
+}
+
+}  // namespace
+
+const kernel_description &choose_kernel(const variant_description &variant, const char *isa, const char *pass,
+                                        const tensor_types *types, std::int64_t q_len, const char *schedule) {
+    const kernel_filter kernels{variant, pass, types, q_len, schedule};
+    return is_named(isa) ? choose(kernels, isa, by_option) : choose(kernels, isa_of_environment(), by_environment);
+}
+
 namespace detail {
 
-const kernel_description *find_device_kernel(const variant_description &variant, const char *pass,
-                                             const tensor_types &types, std::int64_t q_len, const char *schedule,
-                                             device_kind kind, std::string &reason) {
-    const kernel_filter kernels{variant, pass, &types, q_len, schedule};
-    reason.clear();
+device_choice find_device_kernel(const kernel_request &request) {
+    const kernel_filter kernels{request.variant, request.pass, &request.types, request.q_len, request.schedule};
+    check_schedule(kernels);
+    const device_levels levels{forced_device_isa(request, kernels), request.memory};
+    device_choice choice;
     for (const char *name : device_isa_names) {
-        const kernel_description *kernel = kernels.with(name);
-        if (kernel == nullptr || (kind != device_kind::cpu && kernel->device != kind)) {
+        const kernel_description *kernel = levels.has(name) ? kernels.with(name) : nullptr;
+        if (kernel == nullptr) {
             continue;
         }
-        const std::string unusable = why_unusable(*kernel);
+        const std::string unusable = why_unusable(*kernel, request.memory);
         if (unusable.empty()) {
-            return kernel;
+            return {kernel, {}, {}};
         }
-        reason += text(reason.empty() ? "" : "; ", name, ": ", unusable);
+        choice.reason += text(choice.reason.empty() ? "" : "; ", name, ": ", unusable);
+        choice.fix = request.memory == device_kind::cpu
+                         ? "install a driver for a device that can, or add its kind to TARGETS of heed_add_kernels"
+                         : "run it where such a device is";
     }
-    if (reason.empty()) {
-        reason = text("the library has no kernel of ", kind == device_kind::cpu ? "a GPU" : name_of(kind),
-                      " for the pass \"", pass, "\" and these types of tensors");
+    if (choice.reason.empty()) {
+        explain_lack(choice, kernels, levels);
     }
-    return nullptr;
+    return choice;
+}
+
+const kernel_description &find_cpu_kernel(const kernel_request &request) {
+    const kernel_filter kernels{request.variant, request.pass, &request.types, request.q_len, request.schedule};
+    const char *const isa = isa_of_environment();
+    return choose(kernels, isa != nullptr && !is_of_device(isa) ? isa : nullptr, by_environment);
 }
 
 }  // namespace detail

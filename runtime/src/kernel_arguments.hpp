@@ -20,6 +20,12 @@ namespace heed::detail {
 
 inline constexpr std::int64_t halide_limit = INT32_MAX;
 
+/// A call has more of something than a kernel counts. Kernels of another device may count further.
+class does_not_fit_error : public invalid_argument_error {
+  public:
+    using invalid_argument_error::invalid_argument_error;
+};
+
 /// Whether Halide's 32-bit arithmetic can address every element.
 inline bool fits_halide(const axis *axes, int rank) noexcept {
     offset_range range;
@@ -34,10 +40,11 @@ inline bool fits_halide(const axis *axes, int rank) noexcept {
     return range.highest - range.lowest <= halide_limit;
 }
 
-/// Copies a tensor between two places; axes innermost first.
+/// Copies a tensor between two places; axes innermost first. Rows without gaps are copied as a whole.
 inline void copy_elements(char *to, const axis *to_axes, const char *from, const axis *from_axes, int rank, int bytes) {
-    if (rank == 0) {
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    const bool is_row = rank == 1 && to_axes[0].stride == 1 && from_axes[0].stride == 1;
+    if (rank == 0 || is_row) {
+        std::memcpy(to, from, static_cast<std::size_t>(is_row ? to_axes[0].extent * bytes : bytes));
         return;
     }
     const int last = rank - 1;
@@ -165,10 +172,10 @@ class input_list {
         std::int64_t elements = 1;
         for (const axis &axis : axes) {
             if (__builtin_mul_overflow(elements, axis.extent, &elements) || elements > halide_limit) {
-                throw invalid_argument_error(text(variant.name, ": input '", variant.inputs[number].name,
-                                                  "' has more than ", halide_limit,
-                                                  " elements, kernels count them in 32 bits. Fix: call the kernel for "
-                                                  "fewer batches at a time"));
+                throw does_not_fit_error(text(variant.name, ": input '", variant.inputs[number].name,
+                                              "' has more than ", halide_limit,
+                                              " elements, kernels count them in 32 bits. Fix: call the kernel for "
+                                              "fewer batches at a time"));
             }
         }
         const std::vector<axis> from = axes;
@@ -203,9 +210,9 @@ class table_list {
                             {sizes.batch, 0}};
             const std::int64_t elements = make_dense(axes, 5);
             if (elements > halide_limit) {
-                throw invalid_argument_error(text(variant.name, ": a batch of ", sizes.batch, " needs tables of ",
-                                                  elements, " elements, kernels count at most ", halide_limit,
-                                                  ". Fix: call the kernel for fewer batches at a time"));
+                throw does_not_fit_error(text(variant.name, ": a batch of ", sizes.batch, " needs tables of ", elements,
+                                              " elements, kernels count at most ", halide_limit,
+                                              ". Fix: call the kernel for fewer batches at a time"));
             }
             table &made = tables_[static_cast<std::size_t>(i)];
             describe(made.buffer, description.type, made.dimensions, 5);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "device_limits.hpp"
 #include "device_memory.hpp"
 #include "kernel_arguments.hpp"
 
@@ -18,10 +19,9 @@ constexpr int axes_left_out(part part) noexcept {
     return part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
 }
 
-/// Kernels of devices keep floats that are up to twice as many as the results, and count bytes in 32 bits; every device
-/// of Vulkan has 128 MB for a buffer, and some no more.
-constexpr std::int64_t limit_of(device_kind device) noexcept {
-    return device == device_kind::cpu ? halide_limit : device == device_kind::vulkan ? (1 << 27) / 8 : halide_limit / 8;
+/// Groups of all batches together that are computed at a time.
+std::int64_t groups_of(part part, const variant_description &variant, const call_sizes &sizes) noexcept {
+    return part == part::one_group ? 1 : variant.groups * (part == part::one_batch ? 1 : sizes.batch);
 }
 
 /// query, key, value, output or log_sum_exp as the kernel sees it. The last two axes are group and batch; those before
@@ -41,8 +41,11 @@ class operand {
     }
 
     void set_data(char *data) noexcept { data_ = data; }
-    /// The data lie in memory of a device, which kernels read and write as they lie.
-    void set_on_device() noexcept { on_device_ = data_ != nullptr; }
+    /// The data lie in memory of a device, which kernels read and write as they lie: at an address or behind a handle.
+    void set_on_device(bool is_address) noexcept {
+        on_device_ = data_ != nullptr;
+        is_address_ = is_address;
+    }
     bool is_on_device() const noexcept { return on_device_; }
     char *place() const noexcept { return place_; }
     bool has_data() const noexcept { return data_ != nullptr; }
@@ -53,7 +56,7 @@ class operand {
 
     bool fits(part part) const noexcept {
         if (device_ != device_kind::cpu) {
-            return elements(part) <= limit_of(device_) && (!on_device_ || span_fits(part));
+            return elements(part) <= limits_of(device_).elements && (!on_device_ || span_fits(part));
         }
         return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
     }
@@ -65,14 +68,15 @@ class operand {
     }
 
     bool span_fits(part part) const noexcept {
+        const std::int64_t limit = limits_of(device_).elements;
         std::int64_t last = 0;
         for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
-            if (axes_[i].extent > 1 && axes_[i].stride > limit_of(device_) / axes_[i].extent) {
+            if (axes_[i].extent > 1 && axes_[i].stride > limit / axes_[i].extent) {
                 return false;
             }
             last += (std::max<std::int64_t>(axes_[i].extent, 1) - 1) * axes_[i].stride;
         }
-        return last <= limit_of(device_);
+        return last <= limit;
     }
 
     /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
@@ -83,7 +87,8 @@ class operand {
     }
 
     bool begins_at_multiples_of_four(int rank) const noexcept {
-        const bool in_fours = reinterpret_cast<std::uintptr_t>(data_) % static_cast<unsigned>(4 * element_bytes_) == 0;
+        const bool in_fours =
+            !is_address_ || reinterpret_cast<std::uintptr_t>(data_) % static_cast<unsigned>(4 * element_bytes_) == 0;
         return in_fours && std::all_of(axes_ + rank, axes_ + buffer_.dimensions,
                                        [](const axis &outer) { return outer.stride % 4 == 0; });
     }
@@ -109,7 +114,9 @@ class operand {
     /// Makes each part pass through dense memory, for strides within it that Halide cannot count or a device copy.
     void use_copies(part part) {
         copy_rank_ = buffer_.dimensions - axes_left_out(part);
-        std::copy(axes_, axes_ + copy_rank_, dense_axes_);
+        for (int i = 0; i < copy_rank_; ++i) {
+            dense_axes_[i] = axes_[i];
+        }
         copy_ =
             reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(make_dense(dense_axes_, copy_rank_))));
     }
@@ -145,7 +152,7 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_, on_device_ = false, in_scratch_ = false;
+    bool written_, on_device_ = false, is_address_ = true, in_scratch_ = false;
     device_kind device_;
     int element_bytes_;
     char *data_ = nullptr;
@@ -259,7 +266,7 @@ void call_kernel(const variant_description &variant, const kernel_description &k
             if (is_row_of_keys && no_keys) {
                 continue;  // it is in host memory and never read
             }
-            operand->set_on_device();
+            operand->set_on_device(has_addresses(memory));
             if (operand->is_on_device() && !operand->can_be_used_in_place(is_row_of_keys)) {
                 throw invalid_argument_error(text(
                     variant.name, ": ", operand->name(), " lies in memory of ", name_of(memory),
@@ -270,25 +277,39 @@ void call_kernel(const variant_description &variant, const kernel_description &k
             }
         }
     }
-    const auto all_fit = [&](part part) {
-        return std::all_of(operands.begin(), operands.end(),
-                           [part](const operand *operand) { return operand->fits(part); });
+    const std::int64_t limit = limits_of(kernel.device).elements;
+    const needs_of_group needs = for_device ? needs_of(variant, kernel, call.sizes) : needs_of_group{};
+    const auto why_too_large = [&](part part) -> std::string {
+        for (const operand *operand : operands) {
+            if (!operand->fits(part)) {
+                return text(operand->name(), " has more than ", limit,
+                            " elements, or as many with the gaps between them");
+            }
+        }
+        return for_device ? why_too_many(groups_of(part, variant, call.sizes), needs, kernel) : std::string();
     };
-    const part part = all_fit(part::everything)  ? part::everything
-                      : all_fit(part::one_batch) ? part::one_batch
-                                                 : part::one_group;
-    if (memory != device_kind::cpu && memory != device_kind::cuda && part != part::everything) {
-        throw invalid_argument_error(text(variant.name, ": a tensor in memory of ", name_of(memory), " has more than ",
-                                          limit_of(memory),
-                                          " elements, or as many with the gaps between them. Fix: call the kernel for "
-                                          "fewer batches at a time"));
+    const std::string why_not_everything = why_too_large(part::everything);
+    const part part = why_not_everything.empty()               ? part::everything
+                      : why_too_large(part::one_batch).empty() ? part::one_batch
+                                                               : part::one_group;
+    if (!has_addresses(memory) && part != part::everything) {
+        throw does_not_fit_error(text(variant.name, ": ", why_not_everything, ". Tensors in memory of ",
+                                      name_of(memory),
+                                      " are used as a whole. Fix: call the kernel for fewer batches at a time"));
+    }
+    if (for_device && part == part::one_group) {
+        const std::string why_never = why_too_many(1, needs, kernel);
+        if (!why_never.empty()) {
+            throw does_not_fit_error(text(variant.name, ": ", why_never,
+                                          ", for one group of one batch. Fix: pass fewer queries or keys at a time, or "
+                                          "call a kernel of the CPU"));
+        }
     }
     for (operand *operand : operands) {
         if (part == part::one_group && !operand->fits(part)) {
-            if (operand->elements(part) > limit_of(kernel.device) || operand->is_on_device()) {
-                throw invalid_argument_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
-                                                  " elements for each batch and group, kernels count at most ",
-                                                  limit_of(kernel.device)));
+            if (operand->elements(part) > limit || operand->is_on_device()) {
+                throw does_not_fit_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
+                                              " elements for each batch and group, kernels count at most ", limit));
             }
             operand->use_copies(part);
         } else if (!operand->has_data()) {

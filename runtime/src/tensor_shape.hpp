@@ -10,6 +10,11 @@
 
 namespace heed::detail {
 
+/// Whether tensors there have addresses, which one may calculate with; elsewhere handles stand for them.
+constexpr bool has_addresses(device_kind memory) noexcept {
+    return memory == device_kind::cpu || memory == device_kind::cuda;
+}
+
 /// One dimension. The stride counts elements.
 struct axis {
     std::int64_t extent = 1;

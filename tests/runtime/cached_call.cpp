@@ -4,6 +4,7 @@
 // its buffers point, what becomes of errors.
 
 #include <heed/cached_call.hpp>
+#include <heed/call.hpp>
 
 #include <HalideRuntime.h>
 #include <doctest/doctest.h>
@@ -866,4 +867,74 @@ TEST_CASE("calls with a cache that must be refused: shared memory") {
         "48 elements that the smaller strides reach. It is written in parallel, so every element needs a place of its "
         "own. Extents (6, 2, 4, 8), strides (8, 32, 8, 1). Fix: pass strides that step over one another, or a tensor "
         "of its own");
+}
+
+namespace {
+
+struct lengths_of_sequences {
+    heed::view<const std::int32_t, 1> lengths = {};
+    constexpr auto heed_inputs() const noexcept { return heed::list_inputs(lengths); }
+};
+
+}  // namespace
+
+TEST_CASE("calls with a cache work on host memory and on the CPU, and refuse all else") {
+    const fake_scope scope;
+    const heed::attention_kernel<lengths_of_sequences> typed(variant);
+    call_of<> of({{6, 3}}, 3);
+    const heed::cached_arguments &a = of.for_run();
+    of.for_append();
+    const auto rows_of = [](dense<float> &from) {
+        return heed::view<float, 4>(from.data, {from.extents[0], from.extents[1], from.extents[2], from.extents[3]});
+    };
+    const lengths_of_sequences inputs{{of.lengths.data, {1}}};
+    const auto statuses = [&](const heed::call_options &options) {
+        return std::vector<heed::status>{
+            typed.try_attend(rows_of(of.query), a.cache, of.sequences, rows_of(of.output), inputs, options),
+            typed.try_append(rows_of(of.key), rows_of(of.value), a.cache, of.sequences, inputs, options)};
+    };
+    std::string why_cpu = "of an earlier call";
+    heed::call_options options;
+    options.isa = "x86_64";
+    options.why_cpu = &why_cpu;
+    SUBCASE("memory of a device") {
+        for (const heed::device_kind memory :
+             {heed::device_kind::cuda, heed::device_kind::opencl, heed::device_kind::vulkan}) {
+            options.memory = memory;
+            for (const heed::status &status : statuses(options)) {
+                CHECK(status.code() == heed::status_code::unsupported);
+                CHECK(status.message() ==
+                      std::string("paged: tensors lie in memory of ") + heed::name_of(memory) +
+                          ", but calls with a cache run on CPUs and read host memory only. Fix: copy the tensors and "
+                          "the cache to host memory, or call the kernel without a cache");
+            }
+        }
+        CHECK(fake.calls.empty());
+        CHECK(why_cpu == "");
+    }
+    SUBCASE("a GPU and nothing else") {
+        options.device = heed::device_preference::gpu;
+        for (const heed::status &status : statuses(options)) {
+            CHECK(status.code() == heed::status_code::unsupported);
+            CHECK(status.message() ==
+                  "paged: the call asks for a GPU, but calls with a cache run on CPUs only. Fix: prefer gpu_else_cpu "
+                  "or cpu, or call the kernel without a cache");
+        }
+        CHECK(fake.calls.empty());
+        CHECK(why_cpu == "");
+    }
+    SUBCASE("a GPU or else the CPU") {
+        options.device = heed::device_preference::gpu_else_cpu;
+        for (const heed::status &status : statuses(options)) {
+            CHECK(status.message() == "");
+            CHECK(why_cpu == "calls with a cache run on CPUs only");
+        }
+        CHECK(fake.calls.size() == 3);  // two pages get tokens
+    }
+    SUBCASE("the CPU") {
+        for (const heed::status &status : statuses(options)) {
+            CHECK(status.message() == "");
+            CHECK(why_cpu == "");
+        }
+    }
 }

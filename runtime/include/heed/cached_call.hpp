@@ -20,12 +20,15 @@
 // the cache, so an input that they index by batch has to give a sequence the same in each call. The last new token of a
 // sequence is at the position of its last key, unless `align` or `query_start` say otherwise.
 //
+// All of it runs on CPUs and in host memory.
+//
 // Of elements of type i8 a row is whole numbers from -127 to 127 times its largest magnitude over 127; a row with a NaN
 // or an infinity becomes NaN as a whole. Calls on one cache may run at the same time if none of them appends to pages
 // that another reads, and the lists of pages stay as they are meanwhile.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <heed/untyped_call.hpp>
 
@@ -62,9 +65,12 @@ struct cached_arguments {
     std::int64_t sequence_count = 0;
     const tensor *inputs = nullptr;  ///< in the order of variant->inputs
     int input_count = 0;
-    int threads = 0;                 ///< 0: see heed/threads.hpp
-    const char *isa = nullptr;       ///< null: see heed/isa.hpp
-    const char *schedule = nullptr;  ///< null: by the number of new tokens of each sequence
+    int threads = 0;                                    ///< 0: see heed/threads.hpp
+    const char *isa = nullptr;                          ///< null: see heed/isa.hpp
+    const char *schedule = nullptr;                     ///< null: by the number of new tokens of each sequence
+    device_preference device = device_preference::cpu;  ///< `gpu` is refused: kernels of these passes are for CPUs
+    std::string *why_cpu = nullptr;                     ///< receives why `gpu_else_cpu` ran on the CPU; else emptied
+    device_kind memory = device_kind::cpu;              ///< where the tensors and the cache lie; all else is refused
 };
 
 /// Stores the new tokens of each sequence, which are its last `new_tokens`. Throws a heed::error.

@@ -69,12 +69,12 @@ namespace heed {
 struct call_options {
     view<float, 3> log_sum_exp = {};  ///< receives the natural logarithm of each row's softmax denominator
     int threads = 0;                  ///< threads for this call; 0: see heed/threads.hpp
-    const char *isa = nullptr;        ///< "avx2", ...: run the kernel of this instruction set; null: the best
+    const char *isa = nullptr;        ///< "avx2", "cuda_80", ...: run the kernel of this; null: the best
     const char *schedule = nullptr;  ///< "decode" or "prefill", for few or many queries; null: by the number of queries
-    device_preference device = device_preference::cpu;  ///< of calls on tensors; see heed/device.hpp
-    std::string *why_cpu = nullptr;         ///< receives why `gpu_else_cpu` ran on the CPU; emptied where it did not
-    device_kind memory = device_kind::cpu;  ///< where tensors lie, inputs aside; see heed/device.hpp
-    void *stream = nullptr;                 ///< of CUDA, for a call on its memory; null: the default one
+    device_preference device = device_preference::cpu;  ///< see heed/device.hpp; with a cache, `gpu` is refused
+    std::string *why_cpu = nullptr;                     ///< receives why `gpu_else_cpu` ran on the CPU; else emptied
+    device_kind memory = device_kind::cpu;              ///< where tensors lie, inputs aside; with a cache, nowhere else
+    void *stream = nullptr;                             ///< of CUDA, for a call on its memory; null: the default one
 };
 
 /// A tensor that a call reads or writes: a view of f32, f16 or bf16 elements. The types must be those of one of the
@@ -191,6 +191,9 @@ constexpr cached_arguments in_cache(const variant_description &variant, const ca
     arguments.threads = options.threads;
     arguments.isa = options.isa;
     arguments.schedule = options.schedule;
+    arguments.device = options.device;
+    arguments.why_cpu = options.why_cpu;
+    arguments.memory = options.memory;
     return arguments;
 }
 

@@ -38,11 +38,12 @@ struct basic_tensor {
 using tensor = basic_tensor<const void *>;
 using output_tensor = basic_tensor<void *>;
 
-/// Where a call may run. Tensors lie in host memory whatever it is; a call on a GPU moves them there and back.
+/// Where a call may run. Tensors lie in host memory whatever it is; a call on a GPU moves them there and back. `isa`
+/// then names one of a device, if any, and one of CPUs is refused.
 enum class device_preference : std::uint8_t {
     cpu,
     gpu,          ///< refused where there is none for a kernel of the library
-    gpu_else_cpu  ///< on the CPU where there is none, or where it fails
+    gpu_else_cpu  ///< on the CPU where there is none, or where it fails or cannot count so many elements
 };
 
 /// Everything that a call takes. See heed/call.hpp for the shapes.
@@ -59,9 +60,9 @@ struct call_arguments {
     const char *isa = nullptr;                   ///< null: see heed/isa.hpp
     const char *schedule = nullptr;              ///< null: by the number of queries
     const char *pass = "forward";                ///< null means the same; or "weights", which takes no value
-    const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever `isa` and the types are
+    const kernel_description *kernel = nullptr;  ///< one of the variant's, run whatever isa, device and types are
     device_preference device = device_preference::cpu;
-    std::string *why_cpu = nullptr;  ///< receives why `gpu_else_cpu` ran on the CPU; emptied where it did not
+    std::string *why_cpu = nullptr;  ///< receives why `gpu_else_cpu` ran on the CPU; else emptied
     /// Where query, key, value, output and log_sum_exp lie; see heed/device.hpp. Inputs lie in host memory always.
     device_kind memory = device_kind::cpu;
     void *stream = nullptr;  ///< of CUDA, on which a call on its memory works; null: the default one
