@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include <heed/device.hpp>
+
 #include "device_functions.hpp"
 
 // Halide's runtime exports these without declaring them in a header.
@@ -14,6 +16,15 @@ extern "C" {
 void *halide_cuda_get_symbol(void *user_context, const char *name);
 int halide_default_cuda_acquire_context(void *user_context, void **context, bool create);
 int halide_default_cuda_get_stream(void *user_context, void *context, void **stream);
+int halide_cuda_acquire_context(void *user_context, void **context, bool create);
+int halide_cuda_release_context(void *user_context);
+int halide_cuda_device_release(void *user_context);
+int halide_cuda_release_unused_device_allocations(void *user_context);
+bool halide_vulkan_is_initialized();
+int halide_vulkan_release_unused_device_allocations(void *user_context);
+}
+namespace Halide::Runtime::Internal::Cuda {
+extern int (*cuInit)(unsigned);  // null as long as Halide has not loaded the driver
 }
 
 namespace heed::detail {
@@ -28,14 +39,20 @@ const call_context *on_memory_of_cuda(void *user_context) noexcept {
     return user_context == context && context != nullptr && context->on_memory_of_cuda ? context : nullptr;
 }
 
+/// That of the calling thread; null if it has none.
+void *current_cuda_context(void *user_context) {
+    const auto get = reinterpret_cast<int (*)(void **)>(halide_cuda_get_symbol(user_context, "cuCtxGetCurrent"));
+    void *found = nullptr;
+    return get != nullptr && get(&found) == 0 ? found : nullptr;
+}
+
 /// Pointers of the caller's are good in the caller's context alone.
 int acquire_context(void *user_context, void **found, bool create) {
     if (on_memory_of_cuda(user_context) == nullptr) {
         return previous_acquire.load()(user_context, found, create);
     }
-    const auto get = reinterpret_cast<int (*)(void **)>(halide_cuda_get_symbol(user_context, "cuCtxGetCurrent"));
-    *found = nullptr;
-    if (get == nullptr || get(found) != 0 || *found == nullptr) {
+    *found = current_cuda_context(user_context);
+    if (*found == nullptr) {
         halide_error(user_context, "no context of CUDA is current in the calling thread");
         return halide_error_code_gpu_device_error;
     }
@@ -49,6 +66,26 @@ int get_stream(void *user_context, void *cuda_context, void **stream) {
     }
     *stream = context->cuda_stream;
     return 0;
+}
+
+/// Memory can be freed in any context of CUDA, but not in none.
+void release_cuda_memory(call_context &context) {
+    install_cuda_hooks();
+    void *halides = nullptr;
+    halide_cuda_acquire_context(&context, &halides, false);
+    halide_cuda_release_context(&context);
+    void *const current = current_cuda_context(&context);
+    if (current != nullptr && current != halides) {
+        context.on_memory_of_cuda = true;
+        halide_cuda_device_release(&context);  // with the modules of this context, which it leaves alone otherwise
+        return;
+    }
+    const auto enter = reinterpret_cast<int (*)(void *)>(halide_cuda_get_symbol(&context, "cuCtxPushCurrent_v2"));
+    const auto leave = reinterpret_cast<int (*)(void **)>(halide_cuda_get_symbol(&context, "cuCtxPopCurrent_v2"));
+    if (halides != nullptr && enter != nullptr && leave != nullptr && enter(halides) == 0) {
+        halide_cuda_release_unused_device_allocations(&context);
+        leave(&halides);
+    }
 }
 
 }  // namespace
@@ -99,3 +136,18 @@ void device_memory::release(halide_buffer_t &buffer, device_kind kind) noexcept 
 int device_memory::finish(halide_buffer_t &wrapped) noexcept { return halide_device_sync(&context_, &wrapped); }
 
 }  // namespace heed::detail
+
+// Not by halide_reuse_device_allocations, off and on again: Halide would take what other threads allocate in between
+// for larger than it is. It keeps nothing of OpenCL's.
+void heed::release_device_memory() {
+    detail::install_halide_hooks();
+    detail::call_context context;
+    const detail::context_scope scope(&context);
+    if (Halide::Runtime::Internal::Cuda::cuInit != nullptr) {
+        detail::release_cuda_memory(context);
+    }
+    if (halide_vulkan_is_initialized()) {
+        context.device = device_kind::vulkan;
+        halide_vulkan_release_unused_device_allocations(&context);
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory of a device for the length of a call whose tensors lie in host memory.
+// Memory of a device for the length of a call. What is freed at its end Halide keeps for calls to come, until
+// release_device_memory() of heed/device.hpp.
 #pragma once
 
 #include <HalideRuntime.h>
@@ -16,7 +17,8 @@ namespace heed::detail {
 /// Makes Halide work in the caller's context and stream in calls on memory of CUDA, once per process.
 void install_cuda_hooks();
 
-/// Frees what kernels allocated on the device for the buffers that it was told of, whatever happens.
+/// Frees what kernels allocated on the device for the buffers that it was told of, or hands it to those to come,
+/// whatever happens.
 class device_memory {
   public:
     explicit device_memory(call_context &context) noexcept : context_(context) {}
@@ -36,7 +38,7 @@ class device_memory {
     int wrap(halide_buffer_t &buffer, char *data, device_kind kind) noexcept;
     void release(halide_buffer_t &buffer, device_kind kind) noexcept;
 
-    /// Waits for what was begun. Returns Halide's result.
+    /// Waits for what was begun on the device. Returns Halide's result.
     int finish(halide_buffer_t &wrapped) noexcept;
 
   private:

@@ -317,7 +317,8 @@ device_choice find_device_kernel(const kernel_request &request) {
         choice.reason += text(choice.reason.empty() ? "" : "; ", name, ": ", unusable);
         choice.fix = request.memory == device_kind::cpu
                          ? "install a driver for a device that can, or add its kind to TARGETS of heed_add_kernels"
-                         : "run it where such a device is";
+                     : request.memory == device_kind::cuda ? "make a context current whose GPU can"
+                                                           : "run it where there is a device that can";
     }
     if (choice.reason.empty()) {
         explain_lack(choice, kernels, levels);

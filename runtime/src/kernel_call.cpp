@@ -211,6 +211,13 @@ int run_on_device(const kernel_description &kernel, const std::vector<operand *>
         }
     }
     for (operand *operand : operands) {
+        // After a failure, too, nothing works on the caller's memory any more.
+        if (result != 0 && operand->is_on_device() && operand->buffer()->device != 0) {
+            lent.finish(*operand->buffer());
+            break;
+        }
+    }
+    for (operand *operand : operands) {
         if (operand->is_on_device()) {
             lent.release(*operand->buffer(), memory);
         } else {

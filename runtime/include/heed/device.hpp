@@ -9,6 +9,9 @@
 // a tensor begins where its cl_mem does. Strides are free but not negative; where rows of key or value are multiples of
 // four elements, their strides are, too, and they begin at a multiple of as many bytes.
 //
+// Which GPU a call on memory of CUDA works on, and what that GPU can, is a matter of that context; a context that
+// Halide makes for calls on host memory has no part in it.
+//
 // OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
 // HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number).
 #pragma once
@@ -36,6 +39,11 @@ const std::vector<device> &devices();
 
 /// That of a kind other than the CPU, which must be one that there is.
 const device &device_of(device_kind kind);
+
+/// Gives back what calls have kept of devices' memory for those to come; calls that run meanwhile are not disturbed. Of
+/// CUDA, also what was compiled for the context that is current in the calling thread: a context on whose memory calls
+/// worked must be current in a call of this before it is destroyed.
+void release_device_memory();
 
 /// Why the device of its kind cannot run the kernel, which is not for CPUs; empty if it can.
 std::string why_unusable(const kernel_description &kernel);
