@@ -69,9 +69,10 @@ int cuModuleLoadData(void **module, const void *) {
     *module = &context;
     return success;
 }
-int cuModuleLoadDataEx(void **module, const void *, unsigned, int *, void **) {
+/// Refuses options: Halide's own would limit threads to 64 registers.
+int cuModuleLoadDataEx(void **module, const void *, unsigned option_count, int *, void **) {
     *module = &context;
-    return success;
+    return option_count == 0 ? success : not_supported;
 }
 int cuModuleUnload(void *) { return success; }
 
