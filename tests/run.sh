@@ -8,7 +8,7 @@ if [ "${1-}" = gpu ]; then
     exec sh tests/gpu.sh
 fi
 
-extra_packages="clang doctest-dev g++-aarch64-linux-gnu ocl-icd-libopencl1 pocl-opencl-icd qemu-user"
+extra_packages="clang doctest-dev g++-aarch64-linux-gnu libvulkan1 mesa-vulkan-drivers ocl-icd-libopencl1 pocl-opencl-icd qemu-user"
 . examples/setup.sh
 .venv/bin/pip install -q --disable-pip-version-check --no-deps -r tests/requirements.txt
 

@@ -105,7 +105,7 @@ function(heed_add_kernels target)
         endif()
         list(APPEND seen ${variant})
     endforeach()
-    set(devices cuda cuda_capability_75 cuda_capability_80 cuda_capability_86 opencl vulkan)
+    _heed_known_targets(known_targets known_levels devices)
     set(cpu_targets ${ARG_TARGETS})
     list(REMOVE_ITEM cpu_targets ${devices})
     foreach(halide_target IN LISTS ARG_TARGETS)
@@ -339,12 +339,33 @@ function(_heed_check_values context keyword given)
     endforeach()
 endfunction()
 
-# The level of a Halide target, by the names of the kernel table. The features are those that the runtime asks the
-# processor for (heed/isa.hpp) before it picks a kernel; the generator knows the same list.
+# TARGETS that there are, with their levels, as the kernel table names them, and those among them of GPUs. The features
+# of CPUs are those that the runtime asks the processor for (heed/isa.hpp) before it picks a kernel; the generator knows
+# the same list.
+function(_heed_known_targets result_targets result_levels result_devices)
+    set(targets)
+    set(levels)
+    set(devices)
+    foreach(known IN ITEMS
+            x86-64-linux-avx512_skylake:avx512:cpu x86-64-linux-avx2-fma-f16c:avx2:cpu x86-64-linux-avx2-fma:avx2:cpu
+            x86-64-linux:x86_64:cpu arm-64-linux:neon:cpu
+            cuda:cuda_80:gpu cuda_capability_75:cuda_75:gpu cuda_capability_80:cuda_80:gpu
+            cuda_capability_86:cuda_86:gpu opencl:opencl:gpu vulkan:vulkan:gpu)
+        string(REPLACE ":" ";" known "${known}")
+        list(POP_FRONT known target level kind)
+        list(APPEND targets ${target})
+        list(APPEND levels ${level})
+        if(kind STREQUAL gpu)
+            list(APPEND devices ${target})
+        endif()
+    endforeach()
+    set(${result_targets} ${targets} PARENT_SCOPE)
+    set(${result_levels} ${levels} PARENT_SCOPE)
+    set(${result_devices} ${devices} PARENT_SCOPE)
+endfunction()
+
 function(_heed_isa context halide_target result)
-    set(targets x86-64-linux-avx512_skylake x86-64-linux-avx2-fma-f16c x86-64-linux-avx2-fma x86-64-linux arm-64-linux
-                cuda cuda_capability_75 cuda_capability_80 cuda_capability_86 opencl vulkan)
-    set(levels avx512 avx2 avx2 x86_64 neon cuda_80 cuda_75 cuda_80 cuda_86 opencl vulkan)
+    _heed_known_targets(targets levels devices)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)

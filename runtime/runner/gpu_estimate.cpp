@@ -45,7 +45,8 @@ const std::vector<gpu_model> &gpu_models() {
 }
 
 bool can_run(const gpu_model &gpu, const kernel_description &kernel) {
-    return kernel.device != device_kind::cuda || gpu.capability >= kernel.device_version;
+    return kernel.device == device_kind::cuda ? gpu.capability >= kernel.device_version
+                                              : kernel.device != device_kind::cpu;
 }
 
 int registers_of(const gpu_model &gpu, const gpu_block &block) {

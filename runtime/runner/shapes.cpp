@@ -31,6 +31,14 @@ std::vector<call_sizes> verified_sizes(const kernel_description &kernel, bool qu
     const std::int64_t queries = kernel.query_tile, keys = kernel.key_tile;
     const std::int64_t packed = rows_per_tile(kernel);
     size_list list;
+    if (const std::int64_t part = kernel.block.keys_of_part; part > 0) {
+        list.add(1, part + 1);
+        list.add(packed, 2 * part + keys + 1);
+        if (!quick) {
+            list.add(1, part);
+            list.add(1, 3 * part);
+        }
+    }
     if (quick) {
         for (const std::int64_t kv_len : {std::int64_t{0}, keys, keys + 1}) list.add(queries + 1, kv_len);
         list.add(1, 1);

@@ -141,38 +141,71 @@ void describe_vulkan(device &found, void *user_context) {
     halide_vulkan_release_context(user_context, instance, logical, queue, messenger);
 }
 
+/// Halide's runtime for Vulkan aborts where the loader finds no driver.
+bool vulkan_has_driver(void *library) {
+    struct {
+        std::uint32_t type = 1;  // VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO
+        const void *next = nullptr;
+        std::uint32_t flags = 0;
+        const void *application = nullptr;
+        std::uint32_t layer_count = 0;
+        const char *const *layers = nullptr;
+        std::uint32_t extension_count = 0;
+        const char *const *extensions = nullptr;
+    } const wanted;
+    using create_instance = int (*)(const void *wanted, const void *allocator, VkInstance *made);
+    using enumerate = int (*)(VkInstance of, std::uint32_t * count, VkPhysicalDevice * into);
+    using destroy_instance = void (*)(VkInstance of, const void *allocator);
+    const auto create = reinterpret_cast<create_instance>(dlsym(library, "vkCreateInstance"));
+    const auto devices_of = reinterpret_cast<enumerate>(dlsym(library, "vkEnumeratePhysicalDevices"));
+    const auto destroy = reinterpret_cast<destroy_instance>(dlsym(library, "vkDestroyInstance"));
+    VkInstance instance = nullptr;
+    if (create == nullptr || devices_of == nullptr || destroy == nullptr || create(&wanted, nullptr, &instance) != 0) {
+        return false;
+    }
+    std::uint32_t count = 0;
+    const int result = devices_of(instance, &count, nullptr);
+    destroy(instance, nullptr);
+    return result == 0 && count > 0;
+}
+
+bool halide_finds_out(void *) { return true; }
+
 /// How one kind is looked for.
 struct search {
     device_kind kind;
+    bool (*may_have_device)(void *library);
     int (*capability)(void *user_context, int *major, int *minor);
     void (*describe)(device &found, void *user_context);
     const char *library;
 };
 
 constexpr search searches[] = {
-    {device_kind::cuda, halide_cuda_compute_capability, describe_cuda, "libcuda.so.1"},
-    {device_kind::opencl, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"},
-    {device_kind::vulkan, halide_vulkan_compute_capability, describe_vulkan, "libvulkan.so.1"}};
+    {device_kind::cuda, halide_finds_out, halide_cuda_compute_capability, describe_cuda, "libcuda.so.1"},
+    {device_kind::opencl, halide_finds_out, halide_opencl_compute_capability, describe_opencl, "libOpenCL.so.1"},
+    {device_kind::vulkan, vulkan_has_driver, halide_vulkan_compute_capability, describe_vulkan, "libvulkan.so.1"}};
 
-/// Opens the driver of a kind, or says that there is none.
-std::string why_no_driver(const char *library) {
-    // Halide looks for names without a version, which drivers alone do not install; and among what is open already.
-    return dlopen(library, RTLD_LAZY | RTLD_GLOBAL) != nullptr
-               ? std::string()
-               : detail::text("there is no driver: ", library, " cannot be opened");
+/// Null if there is none. Halide looks for names without a version, which drivers alone do not install; and among what
+/// is open already.
+void *open_driver(const search &how) { return dlopen(how.library, RTLD_LAZY | RTLD_GLOBAL); }
+
+std::string no_driver(const search &how) {
+    return detail::text("there is no driver: ", how.library, " cannot be opened");
 }
 
 device found_by(const search &how) {
-    device found{how.kind, false, {}, 0, 0, why_no_driver(how.library)};
-    if (!found.reason.empty()) {
+    device found{how.kind, false, {}, 0, 0, {}};
+    void *const library = open_driver(how);
+    if (library == nullptr) {
+        found.reason = no_driver(how);
         return found;
     }
     detail::install_halide_hooks();
     detail::call_context context;
     const detail::context_scope scope(&context);
     int major = 0, minor = 0;
-    const int result = how.capability(&context, &major, &minor);
-    if (result != 0 || major <= 0 || !context.error_text.empty()) {
+    if (!how.may_have_device(library) || how.capability(&context, &major, &minor) != 0 || major <= 0 ||
+        !context.error_text.empty()) {
         found.reason = detail::text("the driver ", how.library, " has no device",
                                     context.error_text.empty() ? "" : ": ", context.error_text);
         return found;
@@ -196,9 +229,9 @@ std::string why_too_old(const std::string &name, int version, const kernel_descr
 /// Of the GPU whose context of CUDA is current in this thread. Halide makes no context of its own for it.
 std::string why_unusable_in_current_context(const kernel_description &kernel) {
     const search &how = searches[0];
-    static const std::string no_driver = why_no_driver(how.library);
-    if (!no_driver.empty()) {
-        return no_driver;
+    static void *const library = open_driver(how);
+    if (library == nullptr) {
+        return no_driver(how);
     }
     detail::install_halide_hooks();
     detail::install_cuda_hooks();

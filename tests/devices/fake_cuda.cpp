@@ -135,7 +135,10 @@ int cuMemFree_v2(unsigned long long address) {
     return success;
 }
 int cuModuleLoadData(void **module, const void *) { return load(module); }
-int cuModuleLoadDataEx(void **module, const void *, unsigned, int *, void **) { return load(module); }
+/// Refuses options: Halide's own would limit threads to 64 registers.
+int cuModuleLoadDataEx(void **module, const void *, unsigned option_count, int *, void **) {
+    return option_count == 0 ? load(module) : not_supported;
+}
 int cuModuleUnload(void *) {
     --fake_cuda.live_modules;
     return success;
