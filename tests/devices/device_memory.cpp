@@ -91,6 +91,60 @@ TEST_CASE("tensors in memory of the device are read and written there") {
     }
 }
 
+TEST_CASE("tensors in memory of the device with any strides, and memory between their elements stays as it was") {
+    if (!has_device()) return;
+    for (const lengths &sizes : {lengths{70, 130}, {2, 600}}) {
+        const problem of(kernels::dense.description(), sizes);
+        const results expected = run(kernels::dense, of, {}, {"x86_64", "prefill"}, 1);
+        // (batch, length, heads, row), rows with gaps behind them.
+        const auto stored = [](const tensor<float, 4> &from, std::int64_t row) {
+            const auto extents = from.extents();
+            tensor<float, 4> wide({extents[0], extents[2], extents[1], row});
+            for_each_index<4>(wide.extents(), [&](const auto &i) {
+                wide[i] = i[3] < extents[3] ? from(i[0], i[2], i[1], i[3]) : -1000.0f;
+            });
+            return wide;
+        };
+        const auto view_of = [](auto &memory, const tensor<float, 4> &of, std::int64_t row) {
+            const auto extents = of.extents();
+            const std::int64_t heads = extents[1], length = extents[2];
+            const auto all = memory.template view<float>();
+            return heed::view<float, 4>(all.data(), {extents[0], heads, length, extents[3]},
+                                        {length * heads * row, row, heads * row, 1});
+        };
+        results got(of);
+        for_each_index<4>(got.output.extents(), [&](const auto &i) { got.output[i] = 0; });
+        tensor<float, 4> wide_output = stored(got.output, 11);
+        device_tensor<4> query(stored(of.query, 9)), key(stored(of.key, 12)), value(stored(of.value, 16)),
+            output(wide_output);
+        kernels::dense(view_of(query, of.query, 9), view_of(key, of.key, 12), view_of(value, of.value, 16),
+                       view_of(output, got.output, 11), on_opencl());
+        output.fetch(wide_output);
+        for_each_index<4>(wide_output.extents(), [&](const auto &i) {
+            if (i[3] < 8) {
+                CHECK(wide_output[i] == doctest::Approx(expected.output(i[0], i[2], i[1], i[3])).epsilon(1e-5));
+            } else {
+                CHECK(wide_output[i] == -1000.0f);
+            }
+        });
+    }
+}
+
+TEST_CASE("an output that is a tensor of the call, or repeats elements, is refused in memory of the device, too") {
+    if (!has_device()) return;
+    const problem of(kernels::dense.description(), {5, 8, 1});
+    results got(of);
+    device_tensor<4> query(of.query), key(of.key), value(of.value), output(got.output);
+    const auto refusal = [&](const heed::view<float, 4> &into) {
+        const heed::status status = kernels::dense.try_run(query.view<const float>(), key.view<const float>(),
+                                                           value.view<const float>(), into, on_opencl());
+        CHECK(status.code() == heed::status_code::invalid_argument);
+        return status.message();
+    };
+    CHECK(refusal(query.view<float>()).find("dense: output and query overlap") == 0);
+    CHECK(refusal(output.view<float>({80, 40, 0, 1})).find("dense: output has elements that may share memory") == 0);
+}
+
 TEST_CASE("what kernels cannot use in place is refused") {
     if (!has_device()) return;
     const problem of(kernels::dense.description(), {5, 9, 1});

@@ -9,7 +9,12 @@
 #include "heed_device_kernels.hpp"
 #include "opencl_device.hpp"
 
+#include <HalideRuntime.h>
+#include <sys/resource.h>
+
+#include <atomic>
 #include <cmath>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -52,6 +57,49 @@ heed::call_options options_with(device_preference device, std::string &why_cpu) 
     options.why_cpu = &why_cpu;
     return options;
 }
+
+/// A variant whose kernels of devices are changed.
+struct changed_variant {
+    std::vector<heed::kernel_description> kernels;
+    heed::variant_description description;
+
+    template <typename Change>
+    changed_variant(const heed::variant_description &of, const Change &change)
+        : kernels(of.kernels, of.kernels + of.kernel_count), description(of) {
+        for (heed::kernel_description &kernel : kernels) {
+            if (kernel.device != device_kind::cpu) change(kernel);
+        }
+        description.kernels = kernels.data();
+    }
+    changed_variant(const changed_variant &) = delete;
+    changed_variant &operator=(const changed_variant &) = delete;
+};
+
+/// Of a kernel that keeps more than devices have.
+void make_too_large(heed::kernel_description &kernel) {
+    kernel.query_tile = 1 << 28;
+    kernel.heads_per_tile = 1;
+    kernel.block = {};
+}
+
+/// No more than this of address space can be allocated for the length of a scope.
+class memory_limit {
+  public:
+    explicit memory_limit(std::size_t more_bytes) {
+        getrlimit(RLIMIT_AS, &before_);
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        rlimit limit = before_;
+        limit.rlim_cur = pages * 4096 + more_bytes;
+        REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    }
+    ~memory_limit() { setrlimit(RLIMIT_AS, &before_); }
+    memory_limit(const memory_limit &) = delete;
+    memory_limit &operator=(const memory_limit &) = delete;
+
+  private:
+    rlimit before_;
+};
 
 }  // namespace
 
@@ -164,6 +212,95 @@ TEST_CASE("calls from several threads at a time") {
     for (results &each : got) threads.emplace_back([&] { each = run(kernels::odd, of, {}, {"opencl", "prefill"}, 1); });
     for (std::thread &thread : threads) thread.join();
     for (const results &each : got) CHECK(same_bits(each.output, expected.output));
+}
+
+TEST_CASE("calls of several variants from several threads at a time, some of which fail") {
+    if (!has_device()) return;
+    const auto on_opencl = [](const auto &kernel, const problem &of) {
+        return run(kernel, of, {}, {"opencl", "prefill"}, 1);
+    };
+    const problem of_odd(kernels::odd.description(), {40, 50}), of_dense(kernels::dense.description(), {33, 70}),
+        of_changed(kernels::changed.description(), {20, 90});
+    const results odd = on_opencl(kernels::odd, of_odd), dense = on_opencl(kernels::dense, of_dense),
+                  changed = on_opencl(kernels::changed, of_changed);
+    const changed_variant failing(kernels::dense.description(), [](heed::kernel_description &kernel) {
+        kernel.run = [](void **arguments) {
+            halide_error(*static_cast<void **>(arguments[0]), "as it was told to");
+            return -17;
+        };
+    });
+    const changed_variant too_large(kernels::dense.description(), make_too_large);
+    std::atomic<int> wrong{0}, not_refused{0};
+    std::vector<std::thread> threads;
+    for (int first = 0; first < 4; ++first) {
+        threads.emplace_back([&, first] {
+            for (int turn = first; turn < first + 8; ++turn) {
+                if (turn % 4 == 0) {
+                    wrong += !same_bits(on_opencl(kernels::odd, of_odd).output, odd.output);
+                } else if (turn % 4 == 1) {
+                    wrong += !same_bits(on_opencl(kernels::dense, of_dense).output, dense.output);
+                } else if (turn % 4 == 2) {
+                    wrong += !same_bits(on_opencl(kernels::changed, of_changed).output, changed.output);
+                } else {
+                    for (const auto &[variant, code] : {std::pair(&failing, heed::status_code::kernel_failed),
+                                                        {&too_large, heed::status_code::invalid_argument}}) {
+                        results got(of_dense);
+                        heed::call_options options;
+                        options.isa = "opencl";
+                        const auto status = heed::attention_kernel<>(variant->description)
+                                                .try_run(of_dense.query.view(), of_dense.key.view(),
+                                                         of_dense.value.view(), got.output.view(), options);
+                        not_refused += status.code() != code;
+                    }
+                }
+            }
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+    CHECK(wrong == 0);
+    CHECK(not_refused == 0);
+}
+
+TEST_CASE("what a device cannot count, and copies that there is no memory for, the CPU computes") {
+    if (!has_device()) return;
+    std::string why_cpu;
+    SUBCASE("too much to keep") {
+        const changed_variant too_large(kernels::dense.description(), make_too_large);
+        const heed::attention_kernel<> kernel(too_large.description);
+        const problem of(kernels::dense.description(), {5, 9});
+        results got(of);
+        const auto call = [&](device_preference device) {
+            return kernel.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
+                                  options_with(device, why_cpu));
+        };
+        const heed::status refused = call(device_preference::gpu);
+        CHECK(refused.code() == heed::status_code::invalid_argument);
+        CHECK(refused.message().find("keeps the state of all rows meanwhile") != std::string::npos);
+        for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(std::isnan(got.output[index])); });
+        CHECK(call(device_preference::gpu_else_cpu).message() == "");
+        CHECK(why_cpu == refused.message());
+        for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(!std::isnan(got.output[index])); });
+    }
+#ifndef __SANITIZE_ADDRESS__
+    SUBCASE("copies of rows that repeat") {
+        const problem of(kernels::dense.description(), {1, 1, 1});
+        results got(of);
+        constexpr std::int64_t many = 1 << 22;  // 256 MB as dense rows
+        const heed::view<const float, 4> keys{of.key.view().data(), {1, 2, many, 8}, {0, 8, 0, 1}};
+        const heed::view<const float, 4> values{of.value.view().data(), {1, 2, many, 8}, {0, 8, 0, 1}};
+        const memory_limit limit(64 << 20);
+        const auto call = [&](device_preference device) {
+            return kernels::dense.try_run(of.query.view(), keys, values, got.output.view(),
+                                          options_with(device, why_cpu));
+        };
+        CHECK(call(device_preference::gpu).code() == heed::status_code::out_of_memory);
+        CHECK(call(device_preference::gpu_else_cpu).message() == "");
+        CHECK(why_cpu == "out of memory for copies of tensors");
+        for_each_index<4>(got.output.extents(), [&](const auto &index) {
+            CHECK(got.output[index] == doctest::Approx(of.value(0, index[1], 0, index[3])).epsilon(1e-4));
+        });
+    }
+#endif
 }
 
 TEST_CASE("a call that is refused writes nothing") {
