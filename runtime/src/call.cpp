@@ -59,8 +59,11 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
     if (kernel.device != device_kind::cpu) {
         const std::string unusable = detail::why_unusable(kernel, arguments.memory);
         if (!unusable.empty()) {
-            throw unsupported_error(detail::text(variant.name, ": kernel ", kernel.name, " cannot run here: ", unusable,
-                                                 ". Fix: call a kernel of the CPU."));
+            throw unsupported_error(
+                detail::text(variant.name, ": kernel ", kernel.name, " cannot run here: ", unusable, ". Fix: ",
+                             arguments.memory == device_kind::cpu
+                                 ? "call a kernel of the CPU."
+                                 : "copy the tensors to host memory and call a kernel of the CPU."));
         }
     }
     context.device = kernel.device;

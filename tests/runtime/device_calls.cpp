@@ -7,12 +7,15 @@
 #include <heed/device.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "argument_check.hpp"
+#include "build_kind.hpp"
 #include "call_context.hpp"
+#include "environment_variable.hpp"
 #include "fake_control.hpp"
 #include "kernel_arguments.hpp"
 #include "kernel_call.hpp"
@@ -302,6 +305,21 @@ TEST_CASE("an instruction set beside a preference for a GPU") {
     call.device = device_preference::gpu_else_cpu;
     CHECK(answer(call, heed::status_code::ok) == "");
     CHECK(why_cpu == "the library has no kernel of vulkan for the pass \"forward\"");
+    call.isa = nullptr;
+    {
+        const environment_variable forced("HEED_ISA", "opencl");  // of a device: narrows down, and is none for the CPU
+        CHECK(answer(call, heed::status_code::ok) == "");
+        CHECK(why_cpu == "the library has no kernel of opencl for the pass \"forward\"");
+    }
+    {
+        const environment_variable forced("HEED_ISA", "x86_64");  // of the CPU: for the CPU
+        variant.description.kernels = variant.kernels + 1;
+        variant.description.kernel_count = 3;
+        CHECK(answer(call, heed::status_code::ok) == "");
+        CHECK(std::string(control.isa.load()) == "x86_64");
+        CHECK(why_cpu == "the library has no kernel of a GPU for the pass \"forward\"");
+    }
+    call.isa = "vulkan";
     call.memory = device_kind::cuda;
     CHECK(answer(call, heed::status_code::invalid_argument) ==
           "mha: instruction set \"vulkan\" (option 'isa' of the call) is not one of cuda, in whose memory the tensors "
@@ -353,4 +371,30 @@ TEST_CASE("copies of strided tensors") {
     axis none[] = {{0, 1}};
     heed::detail::copy_elements(bytes(odd), none, reinterpret_cast<const char *>(pairs.data() + 4), none, 1, 2);
     CHECK(odd[0] == 0);
+}
+
+TEST_CASE("copies of rows without gaps run at the speed of memory") {
+    using heed::detail::axis;
+    constexpr std::int64_t rows = 20'000, row = 64, wide = 3 * row;  // query, key and value in one packed buffer
+    const std::vector<float> from(static_cast<std::size_t>(rows * wide), 1.0f);
+    std::vector<float> to(static_cast<std::size_t>(rows * row)), same(to.size());
+    const axis strided[] = {{row, 1}, {rows, wide}}, dense[] = {{row, 1}, {rows, row}};
+    const auto best_time = [](const auto &work) {
+        using clock = std::chrono::steady_clock;
+        double best = 1;
+        for (int round = 0; round < 20; ++round) {
+            const auto start = clock::now();
+            work();
+            best = std::min(best, std::chrono::duration<double>(clock::now() - start).count());
+        }
+        return best;
+    };
+    const double copied = best_time([&] {
+        heed::detail::copy_elements(reinterpret_cast<char *>(to.data()), dense,
+                                    reinterpret_cast<const char *>(from.data()), strided, 2, 4);
+    });
+    const double moved = best_time([&] { std::memcpy(same.data(), from.data(), same.size() * sizeof(float)); });
+    CHECK(to == same);
+    MESSAGE("rows: " << copied * 1e3 << " ms, the same bytes at once: " << moved * 1e3 << " ms");
+    CHECK((!release_build || copied <= 5 * moved));
 }

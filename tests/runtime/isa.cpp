@@ -4,25 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <string>
 
+#include "environment_variable.hpp"
 #include "fake_control.hpp"
 #include "problem.hpp"
 
 namespace {
-
-class environment_variable {
-  public:
-    environment_variable(const char *name, const char *value) : name_(name) { setenv(name, value, 1); }
-    ~environment_variable() { unsetenv(name_); }
-    environment_variable(const environment_variable &) = delete;
-    environment_variable &operator=(const environment_variable &) = delete;
-
-  private:
-    const char *name_;
-};
 
 const char *best_of_this_cpu() {
     for (const char *name : heed::isa_names) {
