@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 extern "C" {
 fake_cuda_control fake_cuda;
@@ -26,8 +25,18 @@ bool is(const char *what) {
 
 fake_context halides;
 
-/// The contexts that are current in this thread, the last one in effect.
-thread_local std::vector<void *> contexts;
+/// The contexts that are current in this thread, the last one in effect. Halide comes here even while the process ends,
+/// so nothing of it may have been destroyed.
+struct context_stack {
+    void *entries[16];
+    int count;
+
+    bool empty() const { return count == 0; }
+    void *back() const { return entries[count - 1]; }
+    void push_back(void *context) { entries[count++] = context; }
+    void pop_back() { --count; }
+};
+thread_local context_stack contexts = {};
 
 /// Counts, and says whether it is time to fail.
 bool fails(int &count, int first_failing) {
