@@ -316,7 +316,9 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         if (part == part::one_group && !operand->fits(part)) {
             if (operand->elements(part) > limit || operand->is_on_device()) {
                 throw does_not_fit_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
-                                              " elements for each batch and group, kernels count at most ", limit));
+                                              " elements for each batch and group, kernels count at most ", limit,
+                                              operand->is_on_device() ? ", the gaps between them included" : "",
+                                              ". Fix: pass fewer queries or keys at a time"));
             }
             operand->use_copies(part);
         } else if (!operand->has_data()) {

@@ -5,12 +5,15 @@
 
 #include <heed/device.hpp>
 
+#include "device_limits.hpp"
 #include "fake_cuda.hpp"
 #include "heed_device_kernels.hpp"
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 using namespace heed::tests;
@@ -224,4 +227,34 @@ TEST_CASE("a driver that works until the middle of a call: nothing leaks, result
         CHECK(failed > 0);
         fake.*each.order = 0;
     }
+}
+
+namespace {
+
+/// Both schedules of a variant, on so many queries and keys that the state of all rows is what needs most memory.
+template <typename Inputs>
+void check_needs(const heed::attention_kernel<Inputs> &called, const lengths &sizes) {
+    const heed::variant_description &variant = called.description();
+    const problem of(variant, sizes);
+    for (int i = 0; i < variant.kernel_count; ++i) {
+        const heed::kernel_description &kernel = variant.kernels[i];
+        if (kernel.device != device_kind::cuda) continue;
+        heed::release_device_memory();
+        driver().largest_allocation = 0;
+        run(called, of, {}, {kernel.isa, kernel.schedule}, 1);
+        const heed::detail::needs_of_group needs =
+            heed::detail::needs_of(variant, kernel, {sizes.batch, sizes.q_len, sizes.kv_len});
+        const double floats = static_cast<double>(sizes.batch * variant.groups * needs.floats);
+        const double largest = static_cast<double>(driver().largest_allocation) / 4;
+        INFO(std::string(kernel.name));
+        CHECK(largest <= floats * 9 / 8);  // Halide rounds up
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a driver that works: kernels keep no more than is counted on") {
+    check_needs(kernels::dense, {300, 20});
+    check_needs(kernels::odd, {200, 20});
+    check_needs(kernels::changed, {100, 10});
 }

@@ -132,6 +132,7 @@ int cuStreamSynchronize(void *) {
 int cuMemAlloc_v2(unsigned long long *address, std::size_t bytes) {
     if (contexts.empty()) return invalid_context;
     if (!is("works") || fails(fake_cuda.allocations, fake_cuda.failing_allocation)) return out_of_memory;
+    if (bytes > fake_cuda.largest_allocation) fake_cuda.largest_allocation = bytes;
     void *const memory = std::calloc(bytes, 1);
     std::memcpy(address, &memory, sizeof memory);
     ++fake_cuda.live_allocations;

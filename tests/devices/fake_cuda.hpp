@@ -14,6 +14,7 @@ struct fake_cuda_control {
     // Reports:
     int allocations, launches, copies_to_host;
     int live_allocations, live_modules, contexts_made, synchronised;
+    unsigned long long largest_allocation;  ///< in bytes
     int elsewhere;  ///< launches that were in another context than `context` or on another stream than `stream`
     void *context, *stream;
 };

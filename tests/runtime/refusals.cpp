@@ -259,7 +259,8 @@ TEST_CASE("pointers and extents") {
         p.value = {p.v.data(), {2, 8, length, 3}, {0, 0, 0, 1}};
         p.inputs.documents = {&document, {2, length}, {0, 0}};
         CHECK(refusal(p) ==
-              "local_capped: key has 2147483652 elements for each batch and group, kernels count at most 2147483647");
+              "local_capped: key has 2147483652 elements for each batch and group, kernels count at most 2147483647. "
+              "Fix: pass fewer queries or keys at a time");
     }
 }
 
