@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// From checked arguments to calls of the compiled kernel. Halide counts strides and offsets in 32 bits, and devices have
-// limits of their own: see device_limits.hpp. Where a call goes beyond, the kernel runs once per batch, or once per
-// batch and group, on the part concerned.
+// From checked arguments to calls of the compiled kernel. Halide counts strides and offsets in 32 bits, and devices
+// have limits of their own: see device_limits.hpp. Where a call goes beyond, the kernel runs once per batch, or once
+// per batch and group, on the part concerned.
 #pragma once
 
 #include "argument_check.hpp"
