@@ -1,115 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "schedule_gpu_prefill.hpp"
+#include "schedule_gpu.hpp"
 
-#include <algorithm>
-#include <sstream>
-#include <stdexcept>
-
-#include "arithmetic.hpp"
 #include "schedule_rows.hpp"
 
 namespace heed::generators {
 
-using Halide::Expr;
 using Halide::Func;
 using Halide::MemoryType;
 using Halide::RVar;
 using Halide::TailStrategy;
 using Halide::Var;
 
-namespace {
-
-const std::vector<gpu_target> &gpu_targets() {
-    // Halide's runtime for CUDA asks for no more shared memory than every device has; drivers of OpenCL and Vulkan
-    // tell, and these are what GPUs of the last ten years and the drivers for CPUs have at least.
-    constexpr int many = 48 << 10, few = 32 << 10;
-    const auto cuda = [](const char *name, const std::string &version) {
-        return gpu_target{
-            name, "cuda_" + version, "cuda", "x86-64-linux-cuda-cuda_capability_" + version, std::stoi(version), many};
-    };
-    static const std::vector<gpu_target> targets{
-        cuda("cuda_capability_86", "86"),
-        cuda("cuda", "80"),
-        cuda("cuda_capability_80", "80"),
-        cuda("cuda_capability_75", "75"),
-        {"opencl", "opencl", "opencl", "x86-64-linux-opencl", 0, many},
-        {"vulkan", "vulkan", "vulkan", "x86-64-linux-vulkan-vk_int16-vk_int64", 0, few}};
-    return targets;
-}
-
-}  // namespace
-
-const gpu_target *find_gpu_target(const std::string &name) {
-    const auto found = std::find_if(gpu_targets().begin(), gpu_targets().end(),
-                                    [&](const gpu_target &target) { return target.name == name; });
-    return found == gpu_targets().end() ? nullptr : &*found;
-}
-
-const std::vector<std::string> &gpu_isas() {
-    static const std::vector<std::string> names = [] {
-        std::vector<std::string> all;
-        for (const gpu_target &target : gpu_targets()) {
-            if (std::find(all.begin(), all.end(), target.isa) == all.end()) all.push_back(target.isa);
-        }
-        return all;
-    }();
-    return names;
-}
-
-namespace {
-
-int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
-
-/// What Halide makes of the schedule below: the state, the sums and maxima, and two places that tiles take in turn.
-int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
-    const int rows = tiles.tile.rows, keys = tiles.tile.keys, slices = tiles.tile.slices;
-    const int columns = rounded_up(variant.value_dim, slices);
-    const int pairs = rows * keys * (variant.weight_factor ? 2 : 1);
-    const int state = rows * (columns + 2 * slices);
-    const int places = std::max(keys * variant.head_dim, pairs) + std::max(keys * columns, pairs);
-    return 4 * (state + places + 2 * rows);
-}
-
-}  // namespace
-
-gpu_tiles gpu_tiles_for(const variant_source &variant, int shared_bytes) {
-    // A thread's products need less of shared memory the more rows and keys it has. What is measured of them so far are
-    // instructions (sm_80, head_dim 64): 80 % of those of both products are multiplications and additions.
-    constexpr gpu_tiles wanted[] = {{{64, 32, 8}, 16}, {{32, 32, 8}, 8}, {{32, 16, 8}, 8}, {{16, 16, 8}, 8},
-                                    {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
-                                    {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
-    for (const gpu_tiles &tiles : wanted) {
-        if (fits_shared_memory(variant, tiles, shared_bytes)) return tiles;
-    }
-    refuse_tiles(variant, std::end(wanted)[-1], shared_bytes);
-}
-
-bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, int shared_bytes) {
-    return estimated_bytes(variant, tiles) <= shared_bytes;
-}
-
-void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, int shared_bytes) {
-    throw std::invalid_argument(
-        variant.name + ": a tile of " + std::to_string(smallest.tile.rows) + " rows of queries and " +
-        std::to_string(smallest.tile.keys) + " keys needs " + std::to_string(estimated_bytes(variant, smallest)) +
-        " bytes of memory that a block of threads shares, and devices have " + std::to_string(shared_bytes) +
-        ". Fix: leave this target out, or make head_dim and value_dim smaller");
-}
-
-// One instruction of the special function units, where a polynomial takes a dozen. Arguments of a softmax lie below 0,
-// and results below 2^-126 are 0.
-std::function<Expr(const Expr &)> gpu_exponential(const std::string &isa) {
-    // Vulkan has one as well, and its drivers cancel numbers that strict operations should keep apart.
-    if (isa == "vulkan") return [](const Expr &x) { return Halide::exp(x); };
-    if (isa.rfind("cuda", 0) != 0) return exp_of_nonpositive;
-    return [](const Expr &x) {
-        using Halide::Internal::Call;
-        return Call::make(Halide::Float(32), "llvm.nvvm.ex2.approx.ftz.f", {x * 1.44269504088896340736f},
-                          Call::PureExtern);
-    };
-}
-
-void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
+void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
     const auto shared = MemoryType::GPUShared;
     const int row_threads = tiles.row_threads, slices = a.tile.slices;
     const int rows_each = a.tile.rows / row_threads, keys_each = a.tile.keys / slices;
@@ -252,36 +154,6 @@ void schedule_gpu_prefill(gpu_attention &a, const gpu_tiles &tiles) {
     };
     copied_by_all(a.key_tile, a.dim, a.variant.head_dim);
     copied_by_all(a.value_tile, a.column, slices * columns_each);
-}
-
-gpu_launch main_launch_of(const Halide::Module &module) {
-    struct : Halide::Internal::IRVisitor {
-        using Halide::Internal::IRVisitor::visit;
-        gpu_launch main;
-        void visit(const Halide::Internal::Call *call) override {
-            if (call->name.rfind("halide_", 0) == 0 && call->name.size() > 11 &&
-                call->name.compare(call->name.size() - 4, 4, "_run") == 0 && call->args.size() > 8) {
-                // State, kernel, three numbers of blocks, three of threads, bytes that a block shares.
-                const int bytes = number(call, 8, "shared memory");
-                if (bytes > main.shared_bytes) {
-                    const auto *name = call->args[1].as<Halide::Internal::StringImm>();
-                    main = {name != nullptr ? name->value : "",
-                            number(call, 5, "threads") * number(call, 6, "threads") * number(call, 7, "threads"),
-                            bytes};
-                }
-            }
-            IRVisitor::visit(call);
-        }
-        static int number(const Halide::Internal::Call *call, std::size_t argument, const char *what) {
-            const Expr value = Halide::Internal::simplify(call->args[argument]);
-            if (const auto constant = Halide::Internal::as_const_int(value)) return static_cast<int>(*constant);
-            std::ostringstream message;
-            message << what << " of a kernel depend on data, " << call->args[1] << ": " << value;
-            throw std::logic_error(message.str());
-        }
-    } found;
-    for (const auto &function : module.functions()) function.body.accept(&found);
-    return found.main;
 }
 
 }  // namespace heed::generators
