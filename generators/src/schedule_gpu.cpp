@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "schedule_gpu.hpp"
 
+#include <algorithm>
+
 #include "schedule_rows.hpp"
 
 namespace heed::generators {
@@ -10,6 +12,17 @@ using Halide::MemoryType;
 using Halide::RVar;
 using Halide::TailStrategy;
 using Halide::Var;
+
+namespace {
+
+int largest_divisor(int number, int limit) {
+    for (int divisor = std::min(number, limit); divisor > 1; --divisor) {
+        if (number % divisor == 0) return divisor;
+    }
+    return 1;
+}
+
+}  // namespace
 
 void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
     const auto shared = MemoryType::GPUShared;
@@ -37,17 +50,50 @@ void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
             lay_out(f.update(i), f.args());
         }
     };
-    one_by_one(a.output);
-    one_by_one(a.log_sum_exp);
-    std::vector<Func> before{a.query_tile, a.row_bits, a.value_bits, a.normaliser};
-    for (const Func &some : {a.changed_keys, a.changed_values, a.row_max, a.part_weight, a.row_sum, a.merged}) {
-        if (some.defined()) before.push_back(some);
+    std::vector<Func> launched{a.query_tile};
+    for (const Func &some : {a.changed_keys, a.changed_values}) {
+        if (some.defined()) launched.push_back(some);
     }
-    before.insert(before.end(), a.ranges.begin(), a.ranges.end());
+    launched.insert(launched.end(), a.ranges.begin(), a.ranges.end());
     for (const row_parts *parts : {&a.of_queries, &a.of_keys, &a.of_values, &a.of_outputs}) {
-        before.insert(before.end(), parts->means.begin(), parts->means.end());
+        launched.insert(launched.end(), parts->means.begin(), parts->means.end());
     }
-    for (Func f : before) one_by_one(f.compute_root());
+    for (Func f : launched) one_by_one(f.compute_root());
+    // A modification of a row of results may read all of it at any element.
+    Func normalised = a.output;
+    if (!a.variant.output_stages.empty()) {
+        normalised = a.normalised_values.compute_root();
+        one_by_one(a.output);
+    }
+    if (!a.merged.defined()) {
+        one_by_one(normalised);
+        one_by_one(a.log_sum_exp);
+    } else {
+        // Each thread merges what it writes, in registers: so a decode step is four launches, where it was 16 with
+        // sums of their own in memory. Registers need indices without a guard, so the blocks have no rest.
+        const auto in_whole_blocks = [&](Func f, int elements) {
+            const int threads = largest_divisor(elements, 256);
+            Var row_element("row_element"), outer_row("outer_row");
+            if (f.dimensions() == 5) {
+                f.fuse(a.dim, a.head_in_group, row_element);
+            } else {
+                row_element = a.head_in_group;
+            }
+            f.bound(a.head_in_group, 0, a.heads_in_group())
+                .fuse(a.group, a.batch, outer_row)
+                .split(row_element, block, thread, threads)
+                .reorder(thread, a.position, block, outer_row)
+                .gpu_blocks(a.position, block, outer_row)
+                .gpu_threads(thread);
+        };
+        normalised.bound(a.dim, 0, a.variant.value_dim);
+        in_whole_blocks(normalised, a.variant.value_dim * a.heads_in_group());
+        in_whole_blocks(a.log_sum_exp, a.heads_in_group());
+        Func(a.row_max.clone_in({a.row_sum, a.log_sum_exp})).compute_at(a.log_sum_exp, thread);
+        a.row_sum.compute_at(a.log_sum_exp, thread);
+        a.row_max.compute_at(normalised, thread);
+        a.merged.compute_at(normalised, thread);
+    }
     // In double precision, which GPUs are slow at or lack.
     schedule_position_tables(a, 4);
 
@@ -85,11 +131,19 @@ void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
         .gpu_threads(row_thread, a.slice);
     const RVar step = a.steps;
 
-    a.weighted_values.compute_at(a.state, row_thread).reorder_storage(a.row, a.column);
-    a.weighted_values.reorder(a.row, a.column).vectorize(a.row, rows_each).unroll(a.column);
-    a.weighted_values.update(0).reorder(a.row, a.column, a.keys_to_weigh).vectorize(a.row, rows_each).unroll(a.column);
     // Unrolled, or the sums would not be in registers.
-    a.weighted_values.update(1).reorder(a.row, a.column, a.exposed_keys).unroll(a.row).unroll(a.column);
+    a.sum_of_all.compute_at(a.state, row_thread).reorder_storage(a.row, a.column_of_slice);
+    a.sum_of_all.reorder(a.row, a.column_of_slice).vectorize(a.row, rows_each).unroll(a.column_of_slice);
+    a.sum_of_all.update()
+        .reorder(a.row, a.column_of_slice, a.keys_to_weigh)
+        .vectorize(a.row, rows_each)
+        .unroll(a.column_of_slice);
+    a.weighted_values.compute_at(a.state, row_thread).reorder_storage(a.row, a.column_of_slice);
+    a.weighted_values.reorder(a.row, a.column_of_slice).vectorize(a.row, rows_each).unroll(a.column_of_slice);
+    a.weighted_values.update()
+        .reorder(a.column_of_slice, a.keys_to_redo, a.row)
+        .unroll(a.row)
+        .unroll(a.column_of_slice);
 
     // Stored for all steps: otherwise these small ones would take the places of large ones that are no longer needed.
     for (Func f : {a.block_max, a.block_sum}) {

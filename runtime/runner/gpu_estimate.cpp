@@ -117,13 +117,10 @@ double dram_bytes_of(const variant_description &variant, const kernel_descriptio
         bytes += keys * (value_bytes + value_dim * word);
         value_bytes = value_dim * word;
     }
-    // A pass over values that some query reaches finds out whether they are finite; the main one reads what it does not
-    // skip.
-    bytes += std::min(keys, keys_read) * value_bytes + keys_read * (key_bytes + value_bytes);
-    // What blocks have accumulated, with a maximum and a sum in each slice, is read again; merged first if in parts.
+    bytes += keys_read * (key_bytes + value_bytes);
+    // What blocks have accumulated, with a maximum and a sum in each slice, is read again.
     bytes += rows_of_tiles * parts * slices_of(kernel) * (kernel.block.columns_of_thread + 2) * word;
     bytes += rows * parts * (value_dim + 2) * word;
-    if (kernel.block.keys_of_part > 0) bytes += rows * value_dim * 2 * word;
     return bytes + rows * value_dim * stored(kernel.types.output);
 }
 
