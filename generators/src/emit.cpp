@@ -137,13 +137,13 @@ kernel_pipelines make_gpu(const variant_source &variant, const kernel_plan &plan
     return {{attention.results(), attention.arguments()}, {}};
 }
 
-template <auto TilesFor, auto MostQueries>
+template <auto TilesFor, int MostQueries>
 kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &plan) {
     const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
-    return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries(variant), {}, tiles};
+    return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries, {}, tiles};
 }
 
-int any_number_of_queries(const variant_source &) { return 0; }
+constexpr int any_number_of_queries = 0;
 
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
     decode_attention attention(variant, decode_shape_for(variant, plan.isa), plan.types);

@@ -98,22 +98,33 @@ void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
     schedule_position_tables(a, 4);
 
     a.query_tile.bound(a.row, 0, a.tile.rows);
-    // A call with parts has one tile of queries, as a rule, which is a loop around the kernel.
     const bool in_parts = a.tile.steps_of_part > 0;
-    const Var task = in_parts ? a.part : a.query_block;
+    // Tiles of queries that read the same part of the keys are neighbours, so that the second cache has it for all but
+    // one of them.
+    Var queries_of_part("queries_of_part");
+    const Var task = in_parts ? queries_of_part : a.query_block;
+    // Columns of a row lie together, as who reads them goes over columns. Threads write in that order, too, whatever
+    // part of the state they have computed: those next to each other have the slices of a row.
+    Var row_in_turn("row_in_turn"), turn_of_rows("turn_of_rows"), row_and_slice("row_and_slice");
     a.accumulated.compute_root()
         .bound(a.row, 0, a.tile.rows)
         .bound(a.slice, 0, slices)
         .bound(a.slot, 0, a.slots_of_slice())
-        .split(a.row, row_thread, row_of_thread, rows_each)
+        .reorder_storage(a.slice, a.slot, a.row)
+        .split(a.row, turn_of_rows, row_in_turn, row_threads)
+        .fuse(a.slice, row_in_turn, row_and_slice)
+        .split(row_and_slice, other_thread, row_thread, row_threads)
         .fuse(a.group, a.batch, outer)
-        .reorder(row_of_thread, a.slot, row_thread, a.slice, task, a.head_block, outer)
-        .vectorize(row_of_thread, lanes_of(rows_each))
-        .unroll(row_of_thread)
-        .unroll(a.slot)
-        .gpu_blocks(task, a.head_block, outer)
-        .gpu_threads(row_thread, a.slice);
-    if (in_parts) a.accumulated.reorder(outer, a.query_block);
+        .unroll(turn_of_rows)
+        .unroll(a.slot);
+    const Var next = in_parts ? a.part : a.head_block;
+    if (in_parts) {
+        a.accumulated.bound(a.head_block, 0, a.heads_in_group() / a.tile.heads_per_tile)
+            .fuse(a.head_block, a.query_block, queries_of_part);
+    }
+    a.accumulated.reorder(turn_of_rows, a.slot, row_thread, other_thread, task, next, outer)
+        .gpu_blocks(task, next, outer)
+        .gpu_threads(row_thread, other_thread);
 
     const auto by_rows_and_slices = [&](Halide::Stage stage) {
         stage.split(a.row, row_thread, row_of_thread, rows_each)

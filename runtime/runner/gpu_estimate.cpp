@@ -134,9 +134,7 @@ gpu_work work_of(const variant_description &variant, const kernel_description &k
     const gpu_reads reads = reads_of(kernel.block);
 
     gpu_work work{};
-    // Few queries are one tile, as a rule; where there are parts and more tiles, one tile follows the other.
-    work.blocks = kernel.block.keys_of_part == 0 ? query_tiles_of(variant, kernel, sizes)
-                                                 : heads_of(variant, kernel, sizes) * parts_of(kernel, sizes);
+    work.blocks = query_tiles_of(variant, kernel, sizes) * parts_of(kernel, sizes);
     work.flops = static_cast<double>(visible_pairs) * flops_per_pair(variant);
     work.fmas = score_fmas + value_fmas;
     work.shared_bytes = score_fmas * reads.shared_by_scores + value_fmas * reads.shared_by_values;
