@@ -110,9 +110,14 @@ void gpu_attention::compute_scores() {
         head_parts = RDom(0, parts, "head_parts");
         at_step(product, {key_in_tile, row}) += at_step(partial_product, {key_in_tile, row, head_parts});
     }
-    const Expr modified =
+    at_step(seen_score, {key_in_tile, row}) =
         variant.score_mod(values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
-    at_step(score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
+    // One branch of the whole block, which a tile that is proved to be seen does not take.
+    not_all_seen = RDom(0, 1, "not_all_seen");
+    not_all_seen.where(hidden(!classify(key_block).must));
+    at_step(seen_score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile + not_all_seen)),
+                                                             at_step(seen_score, {key_in_tile, row}), masked_score());
+    at_step(score, {key_in_tile, row}) = at_step(seen_score, {key_in_tile, row});
 }
 
 // Softmax of one step, relative to its own maximum; or weights that need no maximum.
@@ -177,7 +182,7 @@ void gpu_attention::carry_state() {
     steps = RDom(0, in_parts ? Expr(tile.steps_of_part) : blocks(), "steps");
     const Expr block = in_parts ? Expr(part * tile.steps_of_part + steps) : Expr(steps);
     const Expr there_is_one = in_parts ? block < blocks() : Halide::Internal::const_true();
-    steps.where(hidden(may_attend(block) && there_is_one && kv_len > 0));
+    steps.where(hidden(classify(block).may && there_is_one && kv_len > 0));
     const int columns = columns_of_slice();
     std::vector<Expr> first(static_cast<std::size_t>(slots_of_slice()), Expr(0.0f));
     first[0] = minus_infinity();
@@ -303,11 +308,11 @@ std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &
 
 Expr gpu_attention::blocks() const { return Halide::max(ceiling(kv_len, tile.keys), 1); }
 
-Expr gpu_attention::may_attend(const Expr &block) {
-    const Expr first_key = block * tile.keys;
-    return classify_tile({first_key, first_key + (tile.keys - 1)},
-                         [&](const range_table &table) { return range_of(table, block); })
-        .may;
+tile_condition gpu_attention::classify(const Expr &block) {
+    const Expr first_key = block * tile.keys, last_key_of_tile = first_key + (tile.keys - 1);
+    const tile_condition known =
+        classify_tile({first_key, last_key_of_tile}, [&](const range_table &table) { return range_of(table, block); });
+    return {known.may, known.must && last_key_of_tile < kv_len};
 }
 
 }  // namespace heed::generators

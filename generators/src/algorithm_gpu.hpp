@@ -44,7 +44,7 @@ class gpu_attention : public tiled_attention {
     Halide::Var column{"column"}, column_of_slice{"column_of_slice"}, slice{"slice"}, slot{"slot"},
         head_part{"head_part"}, part{"part"}, kv_pos{"kv_pos"};
 
-    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, keys_to_redo, steps;
+    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, keys_to_redo, not_all_seen, steps;
 
     // For all of a call, before the main kernel.
     Halide::Func query_tile{"query_tile"};  ///< (row, dim): scaled
@@ -57,7 +57,8 @@ class gpu_attention : public tiled_attention {
     Halide::Func value_tile{"c_value_tile"};  ///< (column, key)
     Halide::Func product{"product"};          ///< (key, row): scale * <query, key>
     Halide::Func partial_product;             ///< the same of one part of a row; undefined if it is not in parts
-    Halide::Func score{"b_score"};            ///< (key, row): after score_mod and mask
+    Halide::Func seen_score{"seen_score"};    ///< (key, row): after score_mod and mask, in registers
+    Halide::Func score{"b_score"};            ///< (key, row): the same, for all threads
     Halide::Func maximum_of_row{"maximum_of_row"}, block_max{"b_u_block_max"};  ///< (row)
     Halide::Func weight{"b_weight"};                                            ///< (key, row)
     Halide::Func sum_of_row{"sum_of_row"}, block_sum{"b_y_block_sum"};          ///< (row)
@@ -94,8 +95,8 @@ class gpu_attention : public tiled_attention {
     Halide::Expr accumulated_by(const Halide::Expr &which_slot, const Halide::Expr &which_slice,
                                 const Halide::Expr &which_part) const;
     Halide::Expr accumulated_column(const Halide::Expr &index, const Halide::Expr &which_part) const;
-    Halide::Expr blocks() const;  ///< tiles of keys
-    Halide::Expr may_attend(const Halide::Expr &block);
+    Halide::Expr blocks() const;                         ///< tiles of keys
+    tile_condition classify(const Halide::Expr &block);  ///< with this tile of queries
     value_range range_of(const range_table &table, const Halide::Expr &block);
 };
 

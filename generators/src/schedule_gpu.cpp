@@ -190,6 +190,17 @@ void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
             .unroll(a.key_in_tile);
         f.update().vectorize(a.row, rows_each).unroll(a.key_in_tile);
     };
+    // The branch costs up to 9 registers of few queries and 3 of many (sm_80, sm_90), and nothing spills. It saves two
+    // selections and comparisons a pair with `causal`, and whole look-ups where a mask has some.
+    a.seen_score.compute_at(a.score, row_thread)
+        .reorder_storage(a.row, a.key_in_tile)
+        .reorder(a.row, a.key_in_tile)
+        .unroll(a.row)
+        .unroll(a.key_in_tile)
+        .update()
+        .reorder(a.row, a.key_in_tile, a.not_all_seen)
+        .unroll(a.row)
+        .unroll(a.key_in_tile);
     a.product.compute_at(a.score, row_thread);
     Func summed = a.product;
     if (a.partial_product.defined()) {
