@@ -72,7 +72,7 @@ void gpu_attention::read_queries() {
 
 void gpu_attention::read_keys_and_values() {
     const auto of_key = [&](const Func &mean) { return mean(kv_pos, group, batch); };
-    const Expr in_tile = key_index(key_in_tile);
+    const Expr in_tile = key_index(key_in_tile), reachable_in_tile = reachable_key(in_tile);
     if (!variant.key_stages.empty()) {
         changed_keys = Func("changed_keys");
         changed_keys(dim, kv_pos, group, batch) = modified_key(kv_pos, of_key);
@@ -82,14 +82,25 @@ void gpu_attention::read_keys_and_values() {
         changed_values(dim, kv_pos, group, batch) = modified_value(kv_pos, of_key);
     }
     key_tile(dim, key_in_tile, key_block, group, batch) =
-        changed_keys.defined() ? Expr(changed_keys(dim, in_tile, group, batch)) : stored_key(dim, in_tile);
+        changed_keys.defined() ? Expr(changed_keys(dim, reachable_in_tile, group, batch)) : stored_key(dim, in_tile);
 
     const int last_column = variant.value_dim - 1;
     const bool is_padded = tile.slices * columns_of_slice() > variant.value_dim;
     const Expr element = is_padded ? Halide::clamp(column, 0, last_column) : Expr(column);
     value_tile(column, key_in_tile, key_block, group, batch) =
-        changed_values.defined() ? Expr(changed_values(element, in_tile, group, batch))
+        changed_values.defined() ? Expr(changed_values(element, reachable_in_tile, group, batch))
                                  : stored_value(element, in_tile);
+}
+
+// Only these are changed, so a window costs as little at any length. A key beyond them is masked, whatever stands in
+// its place. Where the reach depends on an input, all keys are changed.
+Expr gpu_attention::reachable_key(const Expr &key_position) const {
+    const Halide::Internal::Interval reachable = keys_where([&](const Expr &some_key) {
+        return classify_all_queries({some_key, some_key}).may;
+    });
+    const Expr lowest = reachable.has_lower_bound() ? Halide::clamp(reachable.min, 0, last_key()) : Expr(0);
+    const Expr highest = reachable.has_upper_bound() ? Halide::clamp(reachable.max, lowest, last_key()) : last_key();
+    return Halide::clamp(key_position, lowest, highest);
 }
 
 void gpu_attention::compute_scores() {

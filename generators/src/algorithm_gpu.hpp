@@ -95,6 +95,8 @@ class gpu_attention : public tiled_attention {
     Halide::Expr accumulated_by(const Halide::Expr &which_slot, const Halide::Expr &which_slice,
                                 const Halide::Expr &which_part) const;
     Halide::Expr accumulated_column(const Halide::Expr &index, const Halide::Expr &which_part) const;
+    /// The nearest key that some query of the call reaches, as far as Halide can solve for them.
+    Halide::Expr reachable_key(const Halide::Expr &key_position) const;
     Halide::Expr blocks() const;                         ///< tiles of keys
     tile_condition classify(const Halide::Expr &block);  ///< with this tile of queries
     value_range range_of(const range_table &table, const Halide::Expr &block);

@@ -107,14 +107,15 @@ double dram_bytes_of(const variant_description &variant, const kernel_descriptio
 
     // Queries are scaled into f32, which the main pass reads; tiles of them are whole.
     double bytes = rows * head_dim * stored(kernel.types.query) + rows_of_tiles * head_dim * 2 * word;
-    // All keys and values that the declaration changes are changed into f32.
+    // Keys and values that the declaration changes are changed into f32, from the first to the last that is reached.
+    const double changed = std::min(keys, keys_read);
     double key_bytes = head_dim * stored(kernel.types.key), value_bytes = value_dim * stored(kernel.types.value);
     if (variant.readings.modify_key != nullptr) {
-        bytes += keys * (key_bytes + head_dim * word);
+        bytes += changed * (key_bytes + head_dim * word);
         key_bytes = head_dim * word;
     }
     if (variant.readings.modify_value != nullptr) {
-        bytes += keys * (value_bytes + value_dim * word);
+        bytes += changed * (value_bytes + value_dim * word);
         value_bytes = value_dim * word;
     }
     bytes += keys_read * (key_bytes + value_bytes);
