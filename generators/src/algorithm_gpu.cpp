@@ -72,7 +72,7 @@ void gpu_attention::read_queries() {
 
 void gpu_attention::read_keys_and_values() {
     const auto of_key = [&](const Func &mean) { return mean(kv_pos, group, batch); };
-    const Expr in_tile = key_index(key_in_tile);
+    const Expr in_tile = key_index(key_in_tile), reachable_in_tile = reachable_key(in_tile);
     if (!variant.key_stages.empty()) {
         changed_keys = Func("changed_keys");
         changed_keys(dim, kv_pos, group, batch) = modified_key(kv_pos, of_key);
@@ -82,30 +82,25 @@ void gpu_attention::read_keys_and_values() {
         changed_values(dim, kv_pos, group, batch) = modified_value(kv_pos, of_key);
     }
     key_tile(dim, key_in_tile, key_block, group, batch) =
-        changed_keys.defined() ? Expr(changed_keys(dim, in_tile, group, batch)) : stored_key(dim, in_tile);
-
-    // The largest magnitude of each tile tells whether masked values could spoil a sum.
-    rows_of_values = RDom(0, tile.keys, "rows_of_values");
-    RDom dims(0, variant.value_dim, "dims_of_value");
-    // Those that no query reaches are never looked at: a window costs as little at any length.
-    dims.where(hidden(classify_all_queries({kv_pos, kv_pos}).may));
-    row_bits(kv_pos, group, batch) = Halide::cast<uint32_t>(0);
-    row_bits(kv_pos, group, batch) =
-        Halide::max(row_bits(kv_pos, group, batch), magnitude_bits(value_element(dims, kv_pos)));
-    value_bits(key_block, group, batch) = Halide::cast<uint32_t>(0);
-    value_bits(key_block, group, batch) =
-        Halide::max(value_bits(key_block, group, batch), row_bits(key_index(rows_of_values), group, batch));
+        changed_keys.defined() ? Expr(changed_keys(dim, reachable_in_tile, group, batch)) : stored_key(dim, in_tile);
 
     const int last_column = variant.value_dim - 1;
     const bool is_padded = tile.slices * columns_of_slice() > variant.value_dim;
-    const Expr element = value_element(is_padded ? Halide::clamp(column, 0, last_column) : Expr(column), in_tile);
+    const Expr element = is_padded ? Halide::clamp(column, 0, last_column) : Expr(column);
     value_tile(column, key_in_tile, key_block, group, batch) =
-        Halide::select(magnitude_bits(element) < Expr(infinity_bits), element, 0.0f);
+        changed_values.defined() ? Expr(changed_values(element, reachable_in_tile, group, batch))
+                                 : stored_value(element, in_tile);
 }
 
-Expr gpu_attention::value_element(const Expr &index, const Expr &key_position) const {
-    return changed_values.defined() ? Expr(changed_values(index, key_position, group, batch))
-                                    : stored_value(index, key_position);
+// Only these are changed, so a window costs as little at any length. A key beyond them is masked, whatever stands in
+// its place. Where the reach depends on an input, all keys are changed.
+Expr gpu_attention::reachable_key(const Expr &key_position) const {
+    const Halide::Internal::Interval reachable = keys_where([&](const Expr &some_key) {
+        return classify_all_queries({some_key, some_key}).may;
+    });
+    const Expr lowest = reachable.has_lower_bound() ? Halide::clamp(reachable.min, 0, last_key()) : Expr(0);
+    const Expr highest = reachable.has_upper_bound() ? Halide::clamp(reachable.max, lowest, last_key()) : last_key();
+    return Halide::clamp(key_position, lowest, highest);
 }
 
 void gpu_attention::compute_scores() {
@@ -126,9 +121,14 @@ void gpu_attention::compute_scores() {
         head_parts = RDom(0, parts, "head_parts");
         at_step(product, {key_in_tile, row}) += at_step(partial_product, {key_in_tile, row, head_parts});
     }
-    const Expr modified =
+    at_step(seen_score, {key_in_tile, row}) =
         variant.score_mod(values_at(row, key_in_tile, at_step(product, {key_in_tile, row})), look_up());
-    at_step(score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile)), modified, masked_score());
+    // One branch of the whole block, which a tile that is proved to be seen does not take.
+    not_all_seen = RDom(0, 1, "not_all_seen");
+    not_all_seen.where(hidden(!classify(key_block).must));
+    at_step(seen_score, {key_in_tile, row}) = Halide::select(hidden(visible(row, key_in_tile + not_all_seen)),
+                                                             at_step(seen_score, {key_in_tile, row}), masked_score());
+    at_step(score, {key_in_tile, row}) = at_step(seen_score, {key_in_tile, row});
 }
 
 // Softmax of one step, relative to its own maximum; or weights that need no maximum.
@@ -162,22 +162,30 @@ void gpu_attention::compute_weights() {
     }
 }
 
-// A weight of 0 does not silence a NaN or an infinity in a masked value. The tile holds 0 in their place, and what of
-// them is visible is added behind, where there is any.
+// A weight of 0 does not silence a NaN or an infinity in the value of a masked key. Any in a value shows in the sum,
+// whatever its weight is; the row's sums are then made again, of visible keys only. So values are read once, and looked
+// at no more than that.
 void gpu_attention::weigh_values() {
-    const auto weight_at = [&](const Expr &key_offset) {
-        return Expr(at_step(variant.weight_factor ? applied_weight : weight, {key_offset, row}));
+    const int columns = columns_of_slice();
+    const auto product_of = [&](const Expr &key_offset) {
+        const Expr key_weight = at_step(variant.weight_factor ? applied_weight : weight, {key_offset, row});
+        return key_weight * value_tile(slice * columns + column_of_slice, key_offset, key_block, group, batch);
     };
+    const std::vector<Expr> place{column_of_slice, slice, row};
     keys_to_weigh = RDom(0, tile.keys, "keys_to_weigh");
-    at_step(weighted_values, {column, row}) = 0.0f;
-    at_step(weighted_values, {column, row}) +=
-        weight_at(keys_to_weigh) * value_tile(column, keys_to_weigh, key_block, group, batch);
+    at_step(sum_of_all, place) = 0.0f;
+    at_step(sum_of_all, place) += product_of(keys_to_weigh);
 
-    exposed_keys = RDom(0, tile.keys, "exposed_keys");
-    exposed_keys.where(value_bits(key_block, group, batch) >= Expr(infinity_bits));
-    const Expr element = value_element(Halide::clamp(column, 0, variant.value_dim - 1), key_index(exposed_keys));
-    const Expr counts = magnitude_bits(element) >= Expr(infinity_bits) && visible(row, exposed_keys);
-    at_step(weighted_values, {column, row}) += Halide::select(hidden(counts), weight_at(exposed_keys) * element, 0.0f);
+    Expr largest = magnitude_bits(at_step(sum_of_all, {0, slice, row}));
+    for (int i = 1; i < columns; ++i) {
+        largest = Halide::max(largest, magnitude_bits(at_step(sum_of_all, {i, slice, row})));
+    }
+    keys_to_redo = RDom(0, tile.keys, "keys_to_redo");
+    keys_to_redo.where(hidden(largest >= Expr(infinity_bits)));
+    at_step(weighted_values, place) = at_step(sum_of_all, place);
+    at_step(weighted_values, place) =
+        Halide::select(keys_to_redo == 0, 0.0f, at_step(weighted_values, place)) +
+        Halide::select(hidden(visible(row, keys_to_redo)), product_of(keys_to_redo), 0.0f);
 }
 
 void gpu_attention::carry_state() {
@@ -185,7 +193,7 @@ void gpu_attention::carry_state() {
     steps = RDom(0, in_parts ? Expr(tile.steps_of_part) : blocks(), "steps");
     const Expr block = in_parts ? Expr(part * tile.steps_of_part + steps) : Expr(steps);
     const Expr there_is_one = in_parts ? block < blocks() : Halide::Internal::const_true();
-    steps.where(hidden(may_attend(block) && there_is_one && kv_len > 0));
+    steps.where(hidden(classify(block).may && there_is_one && kv_len > 0));
     const int columns = columns_of_slice();
     std::vector<Expr> first(static_cast<std::size_t>(slots_of_slice()), Expr(0.0f));
     first[0] = minus_infinity();
@@ -197,7 +205,7 @@ void gpu_attention::carry_state() {
     const Expr of_old = exponential_(old[0] - reference), of_new = exponential_(step_max - reference);
     std::vector<Expr> next{new_max, old[1] * of_old + at_step(block_sum, {row}, block) * of_new};
     for (int i = 0; i < columns; ++i) {
-        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {slice * columns + i, row}, block) * of_new);
+        next.push_back(old[2 + i] * of_old + at_step(weighted_values, {i, slice, row}, block) * of_new);
     }
     at(state, of_part({slice, row})) = Halide::Tuple(next);
 
@@ -219,17 +227,18 @@ void gpu_attention::merge_parts() {
     parts_to_compare = all_parts("parts_to_compare");
     of_result(row_max, {}) = minus_infinity();
     of_result(row_max, {}) = Halide::max(of_result(row_max, {}), accumulated_by(0, 0, parts_to_compare));
-    part_weight = Func("part_weight");
-    of_result(part_weight, {part}) =
-        exponential_(accumulated_by(0, 0, part) - finite_reference(of_result(row_max, {})));
-    row_sum = Func("row_sum");
     parts_to_add = all_parts("parts_to_add");
+    const Expr part_weight =
+        exponential_(accumulated_by(0, 0, parts_to_add) - finite_reference(of_result(row_max, {})));
+    const Expr part_sum = accumulated_by(1, 0, parts_to_add) * part_weight;
+    row_sum = Func("row_sum");
     of_result(row_sum, {}) = 0.0f;
-    of_result(row_sum, {}) += accumulated_by(1, 0, parts_to_add) * of_result(part_weight, {parts_to_add});
+    of_result(row_sum, {}) += part_sum;
     merged = Func("merged");
-    parts_to_merge = all_parts("parts_to_merge");
-    of_result(merged, {dim}) = 0.0f;
-    of_result(merged, {dim}) += accumulated_column(dim, parts_to_merge) * of_result(part_weight, {parts_to_merge});
+    of_result(merged, {dim}) = Halide::Tuple(0.0f, 0.0f);
+    of_result(merged, {dim}) =
+        Halide::Tuple(of_result(merged, {dim})[0] + part_sum,
+                      of_result(merged, {dim})[1] + accumulated_column(dim, parts_to_add) * part_weight);
 }
 
 Expr gpu_attention::accumulated_by(const Expr &which_slot, const Expr &which_slice, const Expr &which_part) const {
@@ -247,24 +256,24 @@ Expr gpu_attention::accumulated_column(const Expr &index, const Expr &which_part
 
 void gpu_attention::write_results() {
     const bool in_parts = merged.defined();
-    const auto of_result = [&](const Func &f) { return Expr(f(head_in_group, position, group, batch)); };
-    const normalised result =
-        normalise(in_parts ? of_result(row_max) : accumulated_by(0, 0, 0),
-                  in_parts ? of_result(row_sum) : accumulated_by(1, 0, 0), pair(position, 0, head_in_group));
-    normaliser(head_in_group, position, group, batch) = result.factor;
-
+    const std::vector<Expr> of_row{head_in_group, position, group, batch};
+    const std::vector<Expr> of_element{dim, head_in_group, position, group, batch};
+    const auto normalised_by = [&](const Expr &sum) {
+        return normalise(in_parts ? Expr(row_max(of_row)) : accumulated_by(0, 0, 0), sum,
+                         pair(position, 0, head_in_group));
+    };
+    normalised_values(dim, head_in_group, position, group, batch) =
+        in_parts ? merged(of_element)[1] * normalised_by(merged(of_element)[0]).factor
+                 : accumulated_column(dim, 0) * normalised_by(accumulated_by(1, 0, 0)).factor;
     const Expr element = modified_element(
         variant.output_stages, query_element(position, head_in_group),
-        [&](const Expr &index) {
-            return (in_parts ? Expr(merged(index, head_in_group, position, group, batch))
-                             : accumulated_column(index, 0)) *
-                   normaliser(head_in_group, position, group, batch);
-        },
+        [&](const Expr &index) { return normalised_values(index, head_in_group, position, group, batch); },
         variant.value_dim, look_up(), [&](const Func &mean) { return mean(head_in_group, position, group, batch); }, {},
         of_outputs);
     output(dim, head_in_group, position, group, batch) =
         types.output == Halide::Float(32) ? element : bits_from_float(element, types.output, types.has_f16c);
-    log_sum_exp(head_in_group, position, group, batch) = result.log_of_total;
+    log_sum_exp(head_in_group, position, group, batch) =
+        normalised_by(in_parts ? Expr(row_sum(of_row)) : accumulated_by(1, 0, 0)).log_of_total;
 }
 
 // A pass over what is looked up, before the main kernel.
@@ -310,11 +319,11 @@ std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &
 
 Expr gpu_attention::blocks() const { return Halide::max(ceiling(kv_len, tile.keys), 1); }
 
-Expr gpu_attention::may_attend(const Expr &block) {
-    const Expr first_key = block * tile.keys;
-    return classify_tile({first_key, first_key + (tile.keys - 1)},
-                         [&](const range_table &table) { return range_of(table, block); })
-        .may;
+tile_condition gpu_attention::classify(const Expr &block) {
+    const Expr first_key = block * tile.keys, last_key_of_tile = first_key + (tile.keys - 1);
+    const tile_condition known =
+        classify_tile({first_key, last_key_of_tile}, [&](const range_table &table) { return range_of(table, block); });
+    return {known.may, known.must && last_key_of_tile < kv_len};
 }
 
 }  // namespace heed::generators

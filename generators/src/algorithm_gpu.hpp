@@ -41,40 +41,39 @@ class gpu_attention : public tiled_attention {
     /// Maximum and sum of a row come before the columns.
     int slots_of_slice() const { return 2 + columns_of_slice(); }
 
-    Halide::Var column{"column"}, slice{"slice"}, slot{"slot"}, head_part{"head_part"}, part{"part"}, kv_pos{"kv_pos"};
+    Halide::Var column{"column"}, column_of_slice{"column_of_slice"}, slice{"slice"}, slot{"slot"},
+        head_part{"head_part"}, part{"part"}, kv_pos{"kv_pos"};
 
-    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, exposed_keys, steps,
-        rows_of_values;
+    Halide::RDom head_dims, head_parts, keys_to_compare, keys_to_add, keys_to_weigh, keys_to_redo, not_all_seen, steps;
 
     // For all of a call, before the main kernel.
     Halide::Func query_tile{"query_tile"};  ///< (row, dim): scaled
     Halide::Func changed_keys;              ///< (dim, kv_pos): as they enter the product; undefined if plain
     Halide::Func changed_values;            ///< (dim, kv_pos): as they are weighed; undefined if plain
-    Halide::Func value_bits{"value_bits"};  ///< (key_block): largest |V|, as bits: are all finite?
-    Halide::Func row_bits{"row_bits"};      ///< (kv_pos): the same of one row
     std::vector<Halide::Func> ranges;       ///< (tile): lowest and highest of a lookup
 
     // One step of a block. The names decide the order in which Halide lays out memory that a block shares.
     Halide::Func key_tile{"a_key_tile"};      ///< (dim, key)
-    Halide::Func value_tile{"c_value_tile"};  ///< (column, key): 0 for what is not finite
+    Halide::Func value_tile{"c_value_tile"};  ///< (column, key)
     Halide::Func product{"product"};          ///< (key, row): scale * <query, key>
     Halide::Func partial_product;             ///< the same of one part of a row; undefined if it is not in parts
-    Halide::Func score{"b_score"};            ///< (key, row): after score_mod and mask
+    Halide::Func seen_score{"seen_score"};    ///< (key, row): after score_mod and mask, in registers
+    Halide::Func score{"b_score"};            ///< (key, row): the same, for all threads
     Halide::Func maximum_of_row{"maximum_of_row"}, block_max{"b_u_block_max"};  ///< (row)
     Halide::Func weight{"b_weight"};                                            ///< (key, row)
     Halide::Func sum_of_row{"sum_of_row"}, block_sum{"b_y_block_sum"};          ///< (row)
     Halide::Func applied_weight{"b_z_applied_weight"};  ///< weight * weight_factor, if there is one
-    Halide::Func weighted_values{"weighted_values"};    ///< (column, row)
+    Halide::Func sum_of_all{"sum_of_all"};              ///< (column_of_slice, slice, row): masked keys' weights are 0
+    Halide::Func weighted_values{"weighted_values"};    ///< (column_of_slice, slice, row): of visible keys
     Halide::Func state{"state"};                        ///< (slice, row): maximum, sum, columns
 
     // Behind the steps.
-    Halide::Func accumulated{"accumulated"};  ///< (row, slot, slice), and (part): the state in memory
-    Halide::Func normaliser{"normaliser"};    ///< (head_in_group, position)
-    // Where there are several parts; (head_in_group, position), too.
-    Halide::RDom parts_to_compare, parts_to_add, parts_to_merge;
-    Halide::Func row_max, row_sum;  ///< of all parts
-    Halide::Func part_weight;       ///< (part): exp(its maximum - row_max)
-    Halide::Func merged;            ///< (dim)
+    Halide::Func accumulated{"accumulated"};              ///< (row, slot, slice), and (part): the state in memory
+    Halide::Func normalised_values{"normalised_values"};  ///< (dim, head_in_group, position): before output_mod
+    // Where there are several parts; of all of them.
+    Halide::RDom parts_to_compare, parts_to_add;
+    Halide::Func row_max, row_sum;  ///< (head_in_group, position)
+    Halide::Func merged;            ///< (dim, head_in_group, position): row_sum and the weighted values
 
   private:
     std::function<Halide::Expr(const Halide::Expr &)> exponential_;
@@ -96,9 +95,10 @@ class gpu_attention : public tiled_attention {
     Halide::Expr accumulated_by(const Halide::Expr &which_slot, const Halide::Expr &which_slice,
                                 const Halide::Expr &which_part) const;
     Halide::Expr accumulated_column(const Halide::Expr &index, const Halide::Expr &which_part) const;
-    Halide::Expr blocks() const;  ///< tiles of keys
-    Halide::Expr value_element(const Halide::Expr &index, const Halide::Expr &key_position) const;
-    Halide::Expr may_attend(const Halide::Expr &block);
+    /// The nearest key that some query of the call reaches, as far as Halide can solve for them.
+    Halide::Expr reachable_key(const Halide::Expr &key_position) const;
+    Halide::Expr blocks() const;                         ///< tiles of keys
+    tile_condition classify(const Halide::Expr &block);  ///< with this tile of queries
     value_range range_of(const range_table &table, const Halide::Expr &block);
 };
 

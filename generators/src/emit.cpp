@@ -10,12 +10,14 @@
 #include <utility>
 
 #include "algorithm_weights.hpp"
+#include "gpu_launch.hpp"
+#include "gpu_targets.hpp"
+#include "gpu_tiles.hpp"
 #include "schedule_cpu_append.hpp"
 #include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
-#include "schedule_gpu_decode.hpp"
-#include "schedule_gpu_prefill.hpp"
+#include "schedule_gpu.hpp"
 
 namespace heed::generators {
 
@@ -131,17 +133,17 @@ template <auto TilesFor>
 kernel_pipelines make_gpu(const variant_source &variant, const kernel_plan &plan) {
     const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
     gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
-    schedule_gpu_prefill(attention, tiles);
+    schedule_gpu(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
-template <auto TilesFor, auto MostQueries>
+template <auto TilesFor, int MostQueries>
 kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &plan) {
     const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
-    return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries(variant), {}, tiles};
+    return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries, {}, tiles};
 }
 
-int any_number_of_queries(const variant_source &) { return 0; }
+constexpr int any_number_of_queries = 0;
 
 kernel_pipelines make_decode(const variant_source &variant, const kernel_plan &plan) {
     decode_attention attention(variant, decode_shape_for(variant, plan.isa), plan.types);
@@ -208,7 +210,8 @@ constexpr schedule_entry schedules[] = {
     {"forward", "prefill", cpu, make_prefill, facts_of_prefill},
     {"forward", "decode", gpu, make_gpu<gpu_decode_tiles_for>,
      facts_of_gpu<gpu_decode_tiles_for, most_queries_decoded_by_gpu>},
-    {"forward", "prefill", gpu, make_gpu<gpu_tiles_for>, facts_of_gpu<gpu_tiles_for, any_number_of_queries>},
+    {"forward", "prefill", gpu, make_gpu<gpu_prefill_tiles_for>,
+     facts_of_gpu<gpu_prefill_tiles_for, any_number_of_queries>},
     {"weights", "prefill", cpu, make_weights, facts_of_weights},
     {"append", "rows", cpu, make_append, facts_of_append},
     {"cached", "decode", cpu, from_cache<make_decode>, from_cache<facts_of_decode>},

@@ -108,23 +108,21 @@ double dram_bytes_of(const variant_description &variant, const kernel_descriptio
 
     // Queries are scaled into f32, which the main pass reads; tiles of them are whole.
     double bytes = rows * head_dim * stored(kernel.types.query) + rows_of_tiles * head_dim * 2 * word;
-    // All keys and values that the declaration changes are changed into f32.
+    // Keys and values that the declaration changes are changed into f32, from the first to the last that is reached.
+    const double changed = std::min(keys, keys_read);
     double key_bytes = head_dim * stored(kernel.types.key), value_bytes = value_dim * stored(kernel.types.value);
     if (variant.readings.modify_key != nullptr) {
-        bytes += keys * (key_bytes + head_dim * word);
+        bytes += changed * (key_bytes + head_dim * word);
         key_bytes = head_dim * word;
     }
     if (variant.readings.modify_value != nullptr) {
-        bytes += keys * (value_bytes + value_dim * word);
+        bytes += changed * (value_bytes + value_dim * word);
         value_bytes = value_dim * word;
     }
-    // A pass over values that some query reaches finds out whether they are finite; the main one reads what it does not
-    // skip.
-    bytes += std::min(keys, keys_read) * value_bytes + keys_read * (key_bytes + value_bytes);
-    // What blocks have accumulated, with a maximum and a sum in each slice, is read again; merged first if in parts.
+    bytes += keys_read * (key_bytes + value_bytes);
+    // What blocks have accumulated, with a maximum and a sum in each slice, is read again.
     bytes += rows_of_tiles * parts * slices_of(kernel) * (kernel.block.columns_of_thread + 2) * word;
     bytes += rows * parts * (value_dim + 2) * word;
-    if (kernel.block.keys_of_part > 0) bytes += rows * value_dim * 2 * word;
     return bytes + rows * value_dim * stored(kernel.types.output);
 }
 
@@ -138,9 +136,7 @@ gpu_work work_of(const variant_description &variant, const kernel_description &k
     const gpu_reads reads = reads_of(kernel.block);
 
     gpu_work work{};
-    // Few queries are one tile, as a rule; where there are parts and more tiles, one tile follows the other.
-    work.blocks = kernel.block.keys_of_part == 0 ? query_tiles_of(variant, kernel, sizes)
-                                                 : heads_of(variant, kernel, sizes) * parts_of(kernel, sizes);
+    work.blocks = query_tiles_of(variant, kernel, sizes) * parts_of(kernel, sizes);
     work.flops = static_cast<double>(visible_pairs) * flops_per_pair(variant);
     work.fmas = score_fmas + value_fmas;
     work.shared_bytes = score_fmas * reads.shared_by_scores + value_fmas * reads.shared_by_values;
