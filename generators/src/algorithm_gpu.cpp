@@ -210,6 +210,7 @@ void gpu_attention::carry_state() {
     at(state, of_part({slice, row})) = Halide::Tuple(next);
 
     std::vector<Expr> slots;
+    slots.reserve(static_cast<std::size_t>(slots_of_slice()));
     for (int i = 0; i < slots_of_slice(); ++i) slots.push_back(at(state, of_part({slice, row}))[i]);
     at(accumulated, of_part({row, slot, slice})) = Halide::mux(slot, slots);
 }

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "algorithm_weights.hpp"
 #include "gpu_launch.hpp"
+#include "gpu_passes.hpp"
 #include "gpu_targets.hpp"
 #include "gpu_tiles.hpp"
 #include "schedule_cpu_append.hpp"
@@ -75,31 +75,13 @@ storage_types parse_types(const std::string &text) {
     return {types[0], types[1], types[2], types[3]};
 }
 
-/// Truth values that a GPU's kernel takes become numbers: Halide computes on the CPU what is the same for all threads,
-/// and arguments of Vulkan cannot be truth values.
-class truth_values_as_numbers : public Halide::Internal::IRMutator {
-    std::set<std::string> names_;
-
-    using IRMutator::visit;
-    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *let) override {
-        if (!let->value.type().is_bool() || !let->value.type().is_scalar()) return IRMutator::visit(let);
-        const Halide::Expr value = Halide::cast<int>(mutate(let->value));
-        names_.insert(let->name);
-        return Halide::Internal::LetStmt::make(let->name, value, mutate(let->body));
-    }
-    Halide::Expr visit(const Halide::Internal::Variable *variable) override {
-        if (names_.count(variable->name) == 0) return variable;
-        return Halide::Internal::Variable::make(Halide::Int(32), variable->name) != 0;
-    }
-};
-
 struct pipeline {
     std::vector<Halide::Func> results;
     std::vector<Halide::Argument> arguments;
 
     Halide::Module compiled(const std::string &symbol, const Target &target) const {
         Halide::Pipeline whole(results);
-        if (target.has_gpu_feature()) whole.add_custom_lowering_pass(new truth_values_as_numbers);
+        add_gpu_passes(whole, target);
         return whole.compile_to_module(arguments, symbol, target);
     }
 };

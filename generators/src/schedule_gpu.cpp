@@ -210,7 +210,7 @@ void schedule_gpu(gpu_attention &a, const gpu_tiles &tiles) {
     }
     summed.update().reorder(a.row, a.key_in_tile, a.head_dims);
     in_registers(summed);
-    const int dims = a.head_dims.x.extent().as<Halide::Internal::IntImm>()->value;
+    const auto dims = a.head_dims.x.extent().as<Halide::Internal::IntImm>()->value;
     if (dims % 4 == 0) summed.update().unroll(a.head_dims, 4);
 
     // All threads copy, in words of 128 bits where rows have so many.

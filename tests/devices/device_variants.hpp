@@ -21,6 +21,9 @@ inline constexpr auto documents =
     variant(heads = 1_c, head_dim = 4_c, align = top_left,
             mask = input<"document", i32>(batch, q_pos) == input<"document", i32>(batch, kv_pos));
 
+/// Remainders of negative numbers.
+inline constexpr auto thirds = variant(heads = 1_c, head_dim = 4_c, mask = strided(3_c));
+
 inline constexpr auto sink =
     variant(heads = 4_c, groups = 2_c, head_dim = 4_c, mask = causal, sink_logit = input<"sinks">[head]);
 
