@@ -6,14 +6,16 @@
 // A call whose tensors lie in memory of a device says so by its option `memory`, copies nothing, and returns when the
 // results are there. For CUDA, pointers are device pointers, of the context that is current in the calling thread, and
 // work is put on the option `stream`. For OpenCL, a pointer is the cl_mem itself, of the context that Halide made, and
-// a tensor begins where its cl_mem does. Strides are free but not negative; where rows of key or value are multiples of
+// a tensor begins where its cl_mem does; for Vulkan it is `device` of a halide_buffer_t that Halide allocated after
+// devices() was called. Strides are free but not negative; where rows of key or value are multiples of
 // four elements, their strides are, too, and they begin at a multiple of as many bytes.
 //
 // Which GPU a call on memory of CUDA works on, and what that GPU can, is a matter of that context; a context that
 // Halide makes for calls on host memory has no part in it.
 //
 // OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
-// HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number).
+// HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number; of CUDA's, too); Vulkan the kind from HL_VK_DEVICE_TYPE
+// (cpu, gpu, discrete-gpu, integrated-gpu).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,7 @@ struct device {
     bool available;
     std::string name;               ///< as its driver calls it; empty if there is none
     std::int64_t memory_bytes = 0;  ///< 0 if there is none, or if the driver does not tell
-    int version = 0;                ///< ten times that of CUDA's compute capability or OpenCL: 80 is 8.0
+    int version = 0;                ///< ten times that of CUDA's compute capability, OpenCL or Vulkan: 80 is 8.0
     std::string reason;             ///< why there is none; empty if there is one
 };
 
