@@ -33,11 +33,12 @@ constexpr device_limits limits_of(device_kind device) noexcept {
 }
 
 /// What a kernel of a device needs for each group of each batch. Upper bounds, from what the table says of the kernel:
-/// generators/src/algorithm_gpu.cpp has what is kept, generators/src/schedule_gpu_prefill.cpp the grids.
+/// generators/src/algorithm_gpu.cpp has what is kept, generators/src/schedule_gpu.cpp the grids.
 struct needs_of_group {
     std::int64_t floats = 0;        ///< of the state of all rows: maximum, sum and columns, for each part of the keys
     std::int64_t elements = 0;      ///< of the largest of what is computed by a thread for each element
-    std::int64_t first_blocks = 0;  ///< tiles of queries, or parts of the keys
+    std::int64_t first_blocks = 0;  ///< tiles of queries, of all heads of a group, and queries themselves
+    std::int64_t parts = 0;         ///< of the keys
 };
 
 inline needs_of_group needs_of(const variant_description &variant, const kernel_description &kernel,
@@ -67,7 +68,7 @@ inline needs_of_group needs_of(const variant_description &variant, const kernel_
     return {product({rows, floats_of_row, parts}),
             std::max({product({rows, variant.head_dim}), product({parts, sizes.q_len, heads}),
                       product({ceiling(sizes.kv_len, kernel.key_tile), head_blocks})}),
-            block.keys_of_part > 0 ? parts : tiles};
+            std::max(tiles * head_blocks, sizes.q_len), parts};
 }
 
 /// Why no run of the kernel can do so many groups, of all batches together; empty if it can.
@@ -83,6 +84,10 @@ inline std::string why_too_many(std::int64_t groups, const needs_of_group &needs
     if (needs.first_blocks > limits.first_blocks) {
         return refusal(" has a row of blocks of threads for its tiles, their number is ", needs.first_blocks,
                        limits.first_blocks);
+    }
+    if (needs.parts > limits.blocks) {
+        return refusal(" has a block of threads for each part of the keys, their number is ", needs.parts,
+                       limits.blocks);
     }
     const auto total = [groups](std::int64_t each) {
         std::int64_t all = 0;
