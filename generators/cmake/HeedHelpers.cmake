@@ -11,10 +11,11 @@ set(HEED_HOST_BUILD "" CACHE PATH "When cross-compiling: build folder of the sam
 #                                   per call
 #     [DTYPES <type>...]            f32 (default), f16, bf16: of query, key, value and output; or four of them, one for
 #                                   each, joined by colons: f32:f16:f16:f32; i8 for key and value of a cache
-#     [TARGETS <target>...]         of Halide; default: x86-64 with AVX-512, with AVX2 and FMA, and with neither; and
-#                                   arm-64-linux. Those of the processor that is built for count. Or kernels for GPUs, of
-#                                   the pass forward, see heed/device.hpp: opencl, vulkan, and cuda for compute capability 8.0,
-#                                   cuda_capability_75 and cuda_capability_86 for others
+#     [TARGETS <target>...]         of Halide; default: cpu, which is x86-64-linux-avx512_skylake,
+#                                   x86-64-linux-avx2-fma-f16c and x86-64-linux, or arm-64-linux, as the processor that is
+#                                   built for. Of several, those of that processor count. And kernels
+#                                   for GPUs, of the pass forward, see heed/device.hpp: opencl, vulkan, and cuda for
+#                                   compute capability 8.0, cuda_capability_75 and cuda_capability_86 for others
 #     [EMIT stmt assembly device])  also keep Halide's lowered loops, the assembly, and what a GPU's driver compiles (PTX,
 #                                   OpenCL C), in <build>/<target>.kernels
 #
@@ -81,9 +82,11 @@ function(heed_add_kernels target)
         endif()
     endforeach()
     _heed_check_values("${context}" EMIT "${ARG_EMIT}" stmt assembly device)
+    heed_default_targets(levels_of_cpu)
     if(NOT DEFINED ARG_TARGETS)
-        heed_default_targets(ARG_TARGETS)
+        set(ARG_TARGETS cpu)
     endif()
+    list(TRANSFORM ARG_TARGETS REPLACE "^cpu$" "${levels_of_cpu}")
 
     cmake_path(ABSOLUTE_PATH ARG_VARIANTS_HEADER BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     if(NOT EXISTS "${ARG_VARIANTS_HEADER}")
@@ -369,7 +372,7 @@ function(_heed_isa context halide_target result)
     list(FIND targets "${halide_target}" at)
     if(at EQUAL -1)
         list(JOIN targets " " known)
-        message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', for which Heed has no schedule. Known: ${known}.")
+        message(FATAL_ERROR "${context}: TARGETS has '${halide_target}', for which Heed has no schedule. Known: cpu ${known}.")
     endif()
     list(GET levels ${at} level)
     set(${result} ${level} PARENT_SCOPE)

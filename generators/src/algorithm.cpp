@@ -146,7 +146,9 @@ void softmax_attention::compute_weights() {
 void softmax_attention::weigh_values() {
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
     value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
-    value_elements.where(classify_all_queries({key_block * tile.keys, (key_block + 1) * tile.keys - 1}).may &&
+    // The last tile's rows behind the last query take part as others do.
+    const Expr rows = ceiling(q_len, positions_of_tile()) * positions_of_tile();
+    value_elements.where(classify_queries({key_block * tile.keys, (key_block + 1) * tile.keys - 1}, rows).may &&
                          kv_len > 0);
     const Expr magnitude =
         Halide::reinterpret<uint32_t>(value_element(value_elements.x, value_elements.y)) & Expr(uint32_t(0x7fffffff));

@@ -222,16 +222,16 @@ Expr forward_attention::modified_value(const Expr &kv_pos, const number_of_row &
         variant.value_dim, look_up(), of_row, {{table_row}, table_row, {kv_pos}}, of_values);
 }
 
-tile_condition forward_attention::classify_all_queries(const value_range &keys) const {
+tile_condition forward_attention::classify_queries(const value_range &keys, const Expr &count) const {
     const Expr first_position = query_start(), first_head = head(0);
-    return variant.classify({.q_pos = {first_position, first_position + (q_len - 1)},
+    return variant.classify({.q_pos = {first_position, first_position + (count - 1)},
                              .kv_pos = keys,
                              .head = {first_head, first_head + (heads_in_group() - 1)},
                              .one_head = heads_in_group() == 1,
                              .batch = batch,
                              .q_len = q_len,
                              .kv_len = kv_len,
-                             .q_row = {Expr(0), q_len - 1},
+                             .q_row = {Expr(0), count - 1},
                              .range_of = nullptr},
                             look_up());
 }

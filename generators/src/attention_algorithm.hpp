@@ -118,7 +118,9 @@ class forward_attention : public attention_algorithm {
     Halide::Expr modified_value(const Halide::Expr &kv_pos, const number_of_row &of_row);
 
     /// Of these keys and all queries of the call, of all heads of a group.
-    tile_condition classify_all_queries(const value_range &keys) const;
+    tile_condition classify_all_queries(const value_range &keys) const { return classify_queries(keys, q_len); }
+    /// The same of so many queries from the first on, though there be fewer.
+    tile_condition classify_queries(const value_range &keys, const Halide::Expr &count) const;
 
     /// Once the results are defined: what the argument check of the runtime guarantees.
     void pin_layouts();

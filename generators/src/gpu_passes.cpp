@@ -39,10 +39,16 @@ class unsigned_divisions : public IRMutator {
     using IRMutator::visit;
     Expr visit(const Halide::Internal::Div *div) override {
         return rewritten(div, [](const Expr &sum, const Expr &divisor, const Expr &removed) {
-            return Halide::cast(removed.type(), sum / divisor) - removed;
+            // In unsigned numbers, too: Halide reckons that signed ones do not overflow, whatever it makes of this.
+            return Halide::cast(removed.type(), sum / divisor - Halide::cast(sum.type(), removed));
         });
     }
     Expr visit(const Halide::Internal::Mod *mod) override {
+        // Remainders by 0 are 0, which Halide sees to elsewhere.
+        if (!mod->type.is_float() && !Halide::Internal::is_const(mod->b)) {
+            const Expr divisor = mutate(mod->b), zero = Halide::Internal::make_zero(mod->type);
+            return Halide::select(divisor == zero, zero, Halide::Internal::Mod::make(mutate(mod->a), divisor));
+        }
         return rewritten(mod, [](const Expr &sum, const Expr &divisor, const Expr &removed) {
             return Halide::cast(removed.type(), sum % divisor);
         });

@@ -15,8 +15,9 @@ int list_devices(const std::string &kind) {
             fmt::print("{}: {}\n", name_of(each.kind), each.reason);
             continue;
         }
-        fmt::print("{}: {}, version {}.{}, {:.1f} GiB\n", name_of(each.kind), each.name, each.version / 10,
-                   each.version % 10, static_cast<double>(each.memory_bytes) / 0x1p30);
+        fmt::print("{}: {}{}, version {}.{}, {:.1f} GiB\n", name_of(each.kind), each.name,
+                   each.is_cpu ? " (computes on the CPU)" : "", each.version / 10, each.version % 10,
+                   static_cast<double>(each.memory_bytes) / 0x1p30);
     }
     return kind.empty() || all_there ? 0 : 1;
 }

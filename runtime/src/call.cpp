@@ -11,6 +11,7 @@
 #include "call_context.hpp"
 #include "call_frame.hpp"
 #include "device_kernel.hpp"
+#include "halide_repairs.hpp"
 #include "kernel_arguments.hpp"
 #include "kernel_call.hpp"
 #include "text.hpp"
@@ -70,6 +71,7 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
     context.on_memory_of_cuda = arguments.memory == device_kind::cuda;
     context.cuda_stream = arguments.stream;
     const detail::context_scope scope(&context);
+    detail::repair_halide(kernel.device, &context);
     detail::call_kernel(variant, kernel, call, arguments.inputs, arguments.memory, context);
 }
 
@@ -107,7 +109,13 @@ void run_on_device(const call_arguments &arguments, const detail::kernel_request
     if (reason.empty()) {
         return;
     }
-    run_kernel(arguments, detail::find_cpu_kernel(request));
+    const kernel_description *of_cpu = nullptr;
+    try {
+        of_cpu = &detail::find_cpu_kernel(request);
+    } catch (const unsupported_error &lack) {
+        throw unsupported_error(detail::text(lack.what(), " No GPU can run it either: ", reason));
+    }
+    run_kernel(arguments, *of_cpu);
     if (arguments.why_cpu != nullptr) {
         *arguments.why_cpu = reason;
     }

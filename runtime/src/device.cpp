@@ -34,7 +34,7 @@ namespace {
 
 void describe_opencl(device &found, void *user_context) {
     using get_info = int (*)(void *of, unsigned what, std::size_t size, void *into, std::size_t *needed);
-    constexpr unsigned context_devices = 0x1081, device_name = 0x102b, device_memory = 0x101f;
+    constexpr unsigned context_devices = 0x1081, device_name = 0x102b, device_memory = 0x101f, device_type = 0x1000;
     const auto of_context = reinterpret_cast<get_info>(halide_opencl_get_symbol(user_context, "clGetContextInfo"));
     const auto of_device = reinterpret_cast<get_info>(halide_opencl_get_symbol(user_context, "clGetDeviceInfo"));
     void *context = nullptr, *queue = nullptr, *id = nullptr;
@@ -43,7 +43,8 @@ void describe_opencl(device &found, void *user_context) {
         return;
     }
     char name[256] = {};
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, type = 0;
+    constexpr std::uint64_t type_cpu = 2;
     if (context != nullptr && of_context(context, context_devices, sizeof id, &id, nullptr) == 0) {
         if (of_device(id, device_name, sizeof name - 1, name, nullptr) == 0) {
             found.name = name;
@@ -51,6 +52,7 @@ void describe_opencl(device &found, void *user_context) {
         if (of_device(id, device_memory, sizeof bytes, &bytes, nullptr) == 0) {
             found.memory_bytes = static_cast<std::int64_t>(bytes);
         }
+        found.is_cpu = of_device(id, device_type, sizeof type, &type, nullptr) == 0 && (type & type_cpu) != 0;
     }
     halide_release_cl_context(user_context);
 }
@@ -88,7 +90,7 @@ void describe_cuda(device &found, void *user_context) {
 // The beginnings of Vulkan's VkPhysicalDeviceProperties and the whole of VkPhysicalDeviceMemoryProperties.
 
 struct device_properties {
-    std::uint32_t numbers[5];
+    std::uint32_t versions_and_ids[4], type;
     char name[256];
     char rest[1024];
 };
@@ -105,7 +107,7 @@ struct memory_properties {
     } heaps[16];
 };
 
-constexpr std::uint32_t is_local_to_device = 1;
+constexpr std::uint32_t is_local_to_device = 1, type_cpu = 4;
 
 void describe_vulkan(device &found, void *user_context) {
     using get_properties = void (*)(VkPhysicalDevice of, device_properties * into);
@@ -130,6 +132,7 @@ void describe_vulkan(device &found, void *user_context) {
         device_properties properties = {};
         properties_of(physical, &properties);
         found.name = properties.name;
+        found.is_cpu = properties.type == type_cpu;
         memory_properties memory = {};
         memory_of(physical, &memory);
         for (std::uint32_t i = 0; i < memory.heap_count; ++i) {
@@ -213,7 +216,7 @@ device found_by(const search &how) {
     found.available = true;
     found.version = 10 * major + minor;
     how.describe(found, &context);
-    detail::repair_halide(how.kind);
+    detail::repair_halide(how.kind, &context);
     return found;
 }
 
@@ -242,7 +245,7 @@ std::string why_unusable_in_current_context(const kernel_description &kernel) {
     if (how.capability(&context, &major, &minor) != 0 || !context.error_text.empty()) {
         return context.error_text.empty() ? "its context of CUDA cannot be used" : context.error_text;
     }
-    detail::repair_halide(how.kind);
+    detail::repair_halide(how.kind, &context);
     return why_too_old("the GPU of the current context", 10 * major + minor, kernel);
 }
 

@@ -37,8 +37,9 @@ constexpr device_limits limits_of(device_kind device) noexcept {
 struct needs_of_group {
     std::int64_t floats = 0;        ///< of the state of all rows: maximum, sum and columns, for each part of the keys
     std::int64_t elements = 0;      ///< of the largest of what is computed by a thread for each element
-    std::int64_t first_blocks = 0;  ///< tiles of queries, of all heads of a group, and queries themselves
+    std::int64_t first_blocks = 0;  ///< tiles of queries; where parts are merged, of all heads of a group, and queries
     std::int64_t parts = 0;         ///< of the keys
+    std::int64_t turns = 0;         ///< of all loops of a thread
 };
 
 inline needs_of_group needs_of(const variant_description &variant, const kernel_description &kernel,
@@ -68,7 +69,10 @@ inline needs_of_group needs_of(const variant_description &variant, const kernel_
     return {product({rows, floats_of_row, parts}),
             std::max({product({rows, variant.head_dim}), product({parts, sizes.q_len, heads}),
                       product({ceiling(sizes.kv_len, kernel.key_tile), head_blocks})}),
-            std::max(tiles * head_blocks, sizes.q_len), parts};
+            block.keys_of_part > 0 ? std::max(tiles * head_blocks, sizes.q_len) : tiles, parts,
+            // Over dims of a score, and over keys for maximum, sum, weighing and weighing again.
+            product({ceiling(parts == 1 ? sizes.kv_len : block.keys_of_part, kernel.key_tile),
+                     variant.head_dim + 6 * std::int64_t{kernel.key_tile}})};
 }
 
 /// Why no run of the kernel can do so many groups, of all batches together; empty if it can.

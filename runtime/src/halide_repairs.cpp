@@ -2,6 +2,8 @@
 
 #include "halide_repairs.hpp"
 
+#include <HalideRuntimeVulkan.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
@@ -58,14 +60,30 @@ void replace(Function &pointer, Function &driver, Function ours) {
     }
 }
 
+bool make_context_of_vulkan(void *user_context) {
+    halide_vulkan_memory_allocator *allocator = nullptr;
+    VkInstance instance = nullptr;
+    VkDevice device = nullptr;
+    VkPhysicalDevice physical_device = nullptr;
+    VkQueue queue = nullptr;
+    std::uint32_t family = 0;
+    VkDebugUtilsMessengerEXT messenger = nullptr;
+    if (halide_vulkan_acquire_context(user_context, &allocator, &instance, &device, &physical_device, &queue, &family,
+                                      &messenger, true) != 0) {
+        return false;
+    }
+    halide_vulkan_release_context(user_context, instance, device, queue, messenger);
+    return true;
+}
+
 }  // namespace
 
-void repair_halide(device_kind kind) {
+void repair_halide(device_kind kind, void *user_context) {
     static std::mutex one_at_a_time;
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (kind == device_kind::cuda) {
         replace(cuModuleLoadDataEx, load_module_of_driver, load_module);
-    } else if (kind == device_kind::vulkan) {
+    } else if (kind == device_kind::vulkan && make_context_of_vulkan(user_context)) {
         replace(vkGetBufferMemoryRequirements, requirements_of_driver, rounded_requirements);
     }
 }

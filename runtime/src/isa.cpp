@@ -310,15 +310,21 @@ device_choice find_device_kernel(const kernel_request &request) {
         if (kernel == nullptr) {
             continue;
         }
-        const std::string unusable = why_unusable(*kernel, request.memory);
+        std::string unusable = why_unusable(*kernel, request.memory);
+        const bool is_named = levels.isa != nullptr || request.memory != device_kind::cpu;
+        if (unusable.empty() && !is_named && device_of(kernel->device).is_cpu) {
+            unusable = text(device_of(kernel->device).name, " computes on the CPU, slower than kernels of the CPU");
+        }
         if (unusable.empty()) {
             return {kernel, {}, {}};
         }
         choice.reason += text(choice.reason.empty() ? "" : "; ", name, ": ", unusable);
-        choice.fix = request.memory == device_kind::cpu
-                         ? "install a driver for a device that can, or add its kind to TARGETS of heed_add_kernels"
-                     : request.memory == device_kind::cuda ? "make a context current whose GPU can"
-                                                           : "run it where there is a device that can";
+        choice.fix =
+            request.memory == device_kind::cpu
+                ? "install a driver for a device that can, add its kind to TARGETS of heed_add_kernels, or name by the "
+                  "option 'isa' a driver that computes on the CPU"
+            : request.memory == device_kind::cuda ? "make a context current whose GPU can"
+                                                  : "run it where there is a device that can";
     }
     if (choice.reason.empty()) {
         explain_lack(choice, kernels, levels);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include <heed/device.hpp>
 #include "device_limits.hpp"
+
 #include "device_memory.hpp"
 #include "kernel_arguments.hpp"
 
@@ -295,6 +297,15 @@ void call_kernel(const variant_description &variant, const kernel_description &k
         }
         return for_device ? why_too_many(groups_of(part, variant, call.sizes), needs, kernel) : std::string();
     };
+    // Mesa's driver for CPUs leaves loops after so many turns, without a word.
+    constexpr std::int64_t most_turns = 65535;
+    if (kernel.device == device_kind::vulkan && needs.turns > most_turns && device_of(kernel.device).is_cpu) {
+        throw does_not_fit_error(text(variant.name, ": threads of kernel ", kernel.name, " take up to ", needs.turns,
+                                      " turns of loops for ", call.sizes.kv_len,
+                                      " keys, and drivers of Vulkan that compute "
+                                      "on the CPU have been seen to stop after ",
+                                      most_turns, ". Fix: call a kernel of the CPU, or one with the schedule decode"));
+    }
     const std::string why_not_everything = why_too_large(part::everything);
     const part part = why_not_everything.empty()               ? part::everything
                       : why_too_large(part::one_batch).empty() ? part::one_batch

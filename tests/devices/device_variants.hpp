@@ -21,6 +21,14 @@ inline constexpr auto documents =
     variant(heads = 1_c, head_dim = 4_c, align = top_left,
             mask = input<"document", i32>(batch, q_pos) == input<"document", i32>(batch, kv_pos));
 
+/// Rows whose words are counted by a divisor that is no power of two.
+inline constexpr auto turned = variant(heads = 2_c, groups = 1_c, head_dim = 12_c, value_dim = 48_c, mask = causal,
+                                       position = rope{}, value_mod = value * 2.0);
+
+/// Remainders of negative numbers, and by 0.
+inline constexpr auto by_inputs =
+    variant(heads = 2_c, head_dim = 4_c, mask = (q_pos - kv_pos) % input<"stride", i32>[head] != 1);
+
 /// Remainders of negative numbers.
 inline constexpr auto thirds = variant(heads = 1_c, head_dim = 4_c, mask = strided(3_c));
 

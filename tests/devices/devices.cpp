@@ -12,6 +12,7 @@
 #include <HalideRuntime.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <fstream>
@@ -51,9 +52,11 @@ void normalise(row_values &row) {
 
 const std::vector<lengths> some_lengths{{1, 1}, {70, 130}, {65, 32}, {3, 0}};
 
+/// Of OpenCL, also where it computes on the CPU.
 heed::call_options options_with(device_preference device, std::string &why_cpu) {
     heed::call_options options;
     options.device = device;
+    options.isa = "opencl";
     options.why_cpu = &why_cpu;
     return options;
 }
@@ -181,8 +184,8 @@ TEST_CASE("views of any strides, and memory between their elements stays as it w
     results got(of);
     got.output = tensor<float, 4>(got.output.extents(), {660, 10, 20, 1});
     got.log_sum_exp = tensor<float, 3>(got.log_sum_exp.extents(), {80, 1, 2});
-    heed::call_options options;
-    options.device = device_preference::gpu;
+    std::string why_cpu;
+    heed::call_options options = options_with(device_preference::gpu, why_cpu);
     options.log_sum_exp = got.log_sum_exp.view();
     kernels::dense(elsewhere.query.view(), elsewhere.key.view(), of.value.view(), got.output.view(), options);
     for_each_index<4>(of.query.extents(), [&](const auto &index) {
@@ -314,6 +317,26 @@ TEST_CASE("a call that is refused writes nothing") {
                                                options_with(device_preference::gpu_else_cpu, why_cpu));
     CHECK(status.code() == heed::status_code::invalid_argument);
     for_each_index<4>(got.output.extents(), [&](const auto &index) { CHECK(std::isnan(got.output[index])); });
+}
+
+TEST_CASE("a driver that computes on the CPU runs only calls that name it") {
+    const bool all_on_cpu = std::all_of(heed::devices().begin(), heed::devices().end(),
+                                        [](const heed::device &each) { return !each.available || each.is_cpu; });
+    if (!has_device() || !all_on_cpu) return;
+    const problem of(kernels::dense.description(), {5, 9});
+    results got(of);
+    const auto call = [&](device_preference device, std::string &why_cpu) {
+        heed::call_options options = options_with(device, why_cpu);
+        options.isa = nullptr;
+        return kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(), options);
+    };
+    std::string why_cpu;
+    const std::string expected = heed::device_of(device_kind::opencl).name + " computes on the CPU";
+    const heed::status refused = call(device_preference::gpu, why_cpu);
+    CHECK(refused.code() == heed::status_code::unsupported);
+    CHECK_MESSAGE(refused.message().find(expected) != std::string::npos, refused.message());
+    CHECK(call(device_preference::gpu_else_cpu, why_cpu).message() == "");
+    CHECK_MESSAGE(why_cpu.find(expected) != std::string::npos, why_cpu);
 }
 
 TEST_CASE("every kind of device is listed, with a name or a reason") {

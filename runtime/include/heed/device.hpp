@@ -8,14 +8,15 @@
 // work is put on the option `stream`. For OpenCL, a pointer is the cl_mem itself, of the context that Halide made, and
 // a tensor begins where its cl_mem does; for Vulkan it is `device` of a halide_buffer_t that Halide allocated after
 // devices() was called. Strides are free but not negative; where rows of key or value are multiples of
-// four elements, their strides are, too, and they begin at a multiple of as many bytes.
+// four elements, their strides are, too, and they begin at a multiple of as many bytes. Nothing checks that the memory
+// is the device's: a pointer to host memory crashes.
 //
 // Which GPU a call on memory of CUDA works on, and what that GPU can, is a matter of that context; a context that
 // Halide makes for calls on host memory has no part in it.
 //
 // OpenCL takes the platform and the kind of device from the environment: HL_OCL_PLATFORM_NAME (a part of the name),
-// HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number; of CUDA's, too); Vulkan the kind from HL_VK_DEVICE_TYPE
-// (cpu, gpu, discrete-gpu, integrated-gpu).
+// HL_OCL_DEVICE_TYPE (cpu, gpu, acc), HL_GPU_DEVICE (a number; of CUDA's, too). Vulkan prefers the kind that
+// HL_VK_DEVICE_TYPE names (cpu, discrete-gpu, integrated-gpu) and takes the first device where there is none of it.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,7 @@ struct device {
     std::int64_t memory_bytes = 0;  ///< 0 if there is none, or if the driver does not tell
     int version = 0;                ///< ten times that of CUDA's compute capability, OpenCL or Vulkan: 80 is 8.0
     std::string reason;             ///< why there is none; empty if there is one
+    bool is_cpu = false;            ///< its driver computes on the CPU; calls run there only if they name it by `isa`
 };
 
 /// All kinds but the CPU, the fastest first. The search happens once in a process.
