@@ -43,6 +43,19 @@ TEST_CASE("keys before the window and after the query may hold anything") {
     }
 }
 
+TEST_CASE("keys behind all queries may hold anything, whatever rows fill up the last tile") {
+    for (const float poison : {not_a_number, infinity}) {
+        for (const std::int64_t q_len : {1, 40, 100, 129}) {
+            problem of(kernels::capped.description(), {q_len, 260});
+            for (std::int64_t key = q_len; key < 260; ++key) fill_key(of, key, poison, poison);
+            verify(kernels::capped, of,
+                   {.attends = causal,
+                    .modify = [](double score, const pair &) { return soft_cap(score, 2); },
+                    .query_start = [](std::int64_t) { return 0; }});
+        }
+    }
+}
+
 TEST_CASE("padding may hold anything") {
     const std::vector<std::int32_t> lengths_of{1, 127, 128, 130}, starts{200, 200, 100, 40};
     const auto length_table = table(lengths_of), start_table = table(starts);
