@@ -64,15 +64,16 @@ inline needs_of_group needs_of(const variant_description &variant, const kernel_
     const std::int64_t parts =
         block.keys_of_part > 0 ? ceiling(std::max<std::int64_t>(sizes.kv_len, 1), block.keys_of_part) : 1;
     const std::int64_t floats_of_row = slices * (2 + ceiling(variant.value_dim, slices));
+    // Over dims of a score, by fours if they come so, and over keys for maximum, sum, weighing and weighing again.
+    const std::int64_t dims = variant.head_dim % 4 == 0 ? variant.head_dim / 4 : variant.head_dim;
+    const std::int64_t turns_of_step = dims + 6 * std::int64_t{kernel.key_tile} + 16;
     // All rows of a tile count, however few are used.
     const std::int64_t rows = product({tiles, head_blocks, kernel.query_tile});
     return {product({rows, floats_of_row, parts}),
             std::max({product({rows, variant.head_dim}), product({parts, sizes.q_len, heads}),
                       product({ceiling(sizes.kv_len, kernel.key_tile), head_blocks})}),
             block.keys_of_part > 0 ? std::max(tiles * head_blocks, sizes.q_len) : tiles, parts,
-            // Over dims of a score, and over keys for maximum, sum, weighing and weighing again.
-            product({ceiling(parts == 1 ? sizes.kv_len : block.keys_of_part, kernel.key_tile),
-                     variant.head_dim + 6 * std::int64_t{kernel.key_tile}})};
+            product({ceiling(parts == 1 ? sizes.kv_len : block.keys_of_part, kernel.key_tile), turns_of_step})};
 }
 
 /// Why no run of the kernel can do so many groups, of all batches together; empty if it can.
