@@ -2,7 +2,6 @@
 
 #include <heed/device.hpp>
 
-#include <HalideRuntimeVulkan.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "device_memory.hpp"
 #include "halide_repairs.hpp"
 #include "text.hpp"
+#include "vulkan_context.hpp"
 
 // Halide's runtime exports these without declaring them in a header.
 extern "C" {
@@ -116,32 +116,21 @@ void describe_vulkan(device &found, void *user_context) {
         reinterpret_cast<get_properties>(halide_vulkan_get_symbol(user_context, "vkGetPhysicalDeviceProperties"));
     const auto memory_of =
         reinterpret_cast<get_memory>(halide_vulkan_get_symbol(user_context, "vkGetPhysicalDeviceMemoryProperties"));
-    halide_vulkan_memory_allocator *allocator = nullptr;
-    VkInstance instance = nullptr;
-    VkDevice logical = nullptr;
-    VkPhysicalDevice physical = nullptr;
-    VkQueue queue = nullptr;
-    std::uint32_t family = 0;
-    VkDebugUtilsMessengerEXT messenger = nullptr;
-    if (properties_of == nullptr || memory_of == nullptr ||
-        halide_vulkan_acquire_context(user_context, &allocator, &instance, &logical, &physical, &queue, &family,
-                                      &messenger, true) != 0) {
+    const detail::vulkan_context context(user_context);
+    if (context.physical_device() == nullptr || properties_of == nullptr || memory_of == nullptr) {
         return;
     }
-    if (physical != nullptr) {
-        device_properties properties = {};
-        properties_of(physical, &properties);
-        found.name = properties.name;
-        found.is_cpu = properties.type == type_cpu;
-        memory_properties memory = {};
-        memory_of(physical, &memory);
-        for (std::uint32_t i = 0; i < memory.heap_count; ++i) {
-            if ((memory.heaps[i].flags & is_local_to_device) != 0) {
-                found.memory_bytes += static_cast<std::int64_t>(memory.heaps[i].bytes);
-            }
+    device_properties properties = {};
+    properties_of(context.physical_device(), &properties);
+    found.name = properties.name;
+    found.is_cpu = properties.type == type_cpu;
+    memory_properties memory = {};
+    memory_of(context.physical_device(), &memory);
+    for (std::uint32_t i = 0; i < memory.heap_count; ++i) {
+        if ((memory.heaps[i].flags & is_local_to_device) != 0) {
+            found.memory_bytes += static_cast<std::int64_t>(memory.heaps[i].bytes);
         }
     }
-    halide_vulkan_release_context(user_context, instance, logical, queue, messenger);
 }
 
 /// Halide's runtime for Vulkan aborts where the loader finds no driver.
@@ -245,7 +234,6 @@ std::string why_unusable_in_current_context(const kernel_description &kernel) {
     if (how.capability(&context, &major, &minor) != 0 || !context.error_text.empty()) {
         return context.error_text.empty() ? "its context of CUDA cannot be used" : context.error_text;
     }
-    detail::repair_halide(how.kind, &context);
     return why_too_old("the GPU of the current context", 10 * major + minor, kernel);
 }
 

@@ -16,10 +16,11 @@
 namespace heed::detail {
 
 struct device_limits {
-    std::int64_t elements;      ///< of a tensor, and of what is computed by a thread for each element
-    std::int64_t floats;        ///< of what a kernel keeps
-    std::int64_t first_blocks;  ///< along the first axis of a grid
-    std::int64_t blocks;        ///< along the others
+    std::int64_t elements;           ///< of a tensor, and of what is computed by a thread for each element
+    std::int64_t floats;             ///< of what a kernel keeps
+    std::int64_t first_blocks;       ///< along the first axis of a grid
+    std::int64_t blocks;             ///< along the others
+    std::int64_t turns = INT64_MAX;  ///< of all loops of a thread
 };
 
 /// Kernels count bytes in 32 bits. CUDA allows 65535 blocks along all axes but the first, and so do drivers of OpenCL
@@ -77,8 +78,8 @@ inline needs_of_group needs_of(const variant_description &variant, const kernel_
 }
 
 /// Why no run of the kernel can do so many groups, of all batches together; empty if it can.
-inline std::string why_too_many(std::int64_t groups, const needs_of_group &needs, const kernel_description &kernel) {
-    const device_limits limits = limits_of(kernel.device);
+inline std::string why_too_many(std::int64_t groups, const needs_of_group &needs, const kernel_description &kernel,
+                                const device_limits &limits) {
     const auto refusal = [&](const char *what, std::int64_t count, std::int64_t limit) {
         return text("kernel ", kernel.name, what, count, ", the limit of ", name_of(kernel.device), " is ", limit);
     };
@@ -93,6 +94,9 @@ inline std::string why_too_many(std::int64_t groups, const needs_of_group &needs
     if (needs.parts > limits.blocks) {
         return refusal(" has a block of threads for each part of the keys, their number is ", needs.parts,
                        limits.blocks);
+    }
+    if (needs.turns > limits.turns) {
+        return refusal(" has loops in each thread, their turns are up to ", needs.turns, limits.turns);
     }
     const auto total = [groups](std::int64_t each) {
         std::int64_t all = 0;

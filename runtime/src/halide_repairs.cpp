@@ -2,13 +2,12 @@
 
 #include "halide_repairs.hpp"
 
-#include <HalideRuntimeVulkan.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
 
 #include "call_context.hpp"
+#include "vulkan_context.hpp"
 
 // Halide's runtime exports these without declaring them in a header. The pointers are those of the drivers' functions.
 namespace Halide::Runtime::Internal {
@@ -60,22 +59,6 @@ void replace(Function &pointer, Function &driver, Function ours) {
     }
 }
 
-bool make_context_of_vulkan(void *user_context) {
-    halide_vulkan_memory_allocator *allocator = nullptr;
-    VkInstance instance = nullptr;
-    VkDevice device = nullptr;
-    VkPhysicalDevice physical_device = nullptr;
-    VkQueue queue = nullptr;
-    std::uint32_t family = 0;
-    VkDebugUtilsMessengerEXT messenger = nullptr;
-    if (halide_vulkan_acquire_context(user_context, &allocator, &instance, &device, &physical_device, &queue, &family,
-                                      &messenger, true) != 0) {
-        return false;
-    }
-    halide_vulkan_release_context(user_context, instance, device, queue, messenger);
-    return true;
-}
-
 }  // namespace
 
 void repair_halide(device_kind kind, void *user_context) {
@@ -83,8 +66,11 @@ void repair_halide(device_kind kind, void *user_context) {
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (kind == device_kind::cuda) {
         replace(cuModuleLoadDataEx, load_module_of_driver, load_module);
-    } else if (kind == device_kind::vulkan && make_context_of_vulkan(user_context)) {
-        replace(vkGetBufferMemoryRequirements, requirements_of_driver, rounded_requirements);
+    } else if (kind == device_kind::vulkan) {
+        // Whose making loads the driver.
+        if (const vulkan_context context(user_context); context.acquired()) {
+            replace(vkGetBufferMemoryRequirements, requirements_of_driver, rounded_requirements);
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 #include "heed_device_kernels.hpp"
 #include "opencl_device.hpp"
 
+#include <HalideRuntimeVulkan.h>
+
 #include <HalideRuntime.h>
 #include <sys/resource.h>
 
@@ -337,6 +339,32 @@ TEST_CASE("a driver that computes on the CPU runs only calls that name it") {
     CHECK_MESSAGE(refused.message().find(expected) != std::string::npos, refused.message());
     CHECK(call(device_preference::gpu_else_cpu, why_cpu).message() == "");
     CHECK_MESSAGE(why_cpu.find(expected) != std::string::npos, why_cpu);
+}
+
+TEST_CASE("Vulkan computes the same after somebody has released its device") {
+    if (!heed::device_of(device_kind::vulkan).available) return;
+    const problem of(kernels::odd.description(), {70, 130});
+    const results expected = run(kernels::odd, of, {}, {"vulkan", "prefill"}, 1);
+    halide_device_release(nullptr, halide_vulkan_device_interface());
+    for (const lengths &sizes : {lengths{17, 33}, {5, 40}, {33, 65}}) {
+        verify(kernels::odd, sizes, {.attends = [](const pair &at) { return causal(at) && at.kv % 7 != 3; }});
+    }
+    CHECK(same_bits(run(kernels::odd, of, {}, {"vulkan", "prefill"}, 1).output, expected.output));
+}
+
+TEST_CASE("a driver of Vulkan that computes on the CPU gets no more keys than its loops have turns for") {
+    const heed::device &vulkan = heed::device_of(device_kind::vulkan);
+    if (!vulkan.available || !vulkan.is_cpu) return;
+    const problem of(kernels::dense.description(), {1, 20'000});
+    results got(of);
+    std::string why_cpu;
+    heed::call_options options = options_with(device_preference::gpu_else_cpu, why_cpu);
+    options.isa = "vulkan";
+    options.schedule = "prefill";
+    CHECK(
+        kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(), options).message() ==
+        "");
+    CHECK_MESSAGE(why_cpu.find("has loops in each thread") != std::string::npos, why_cpu);
 }
 
 TEST_CASE("every kind of device is listed, with a name or a reason") {

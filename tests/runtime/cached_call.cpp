@@ -897,31 +897,28 @@ TEST_CASE("calls with a cache work on host memory and on the CPU, and refuse all
     heed::call_options options;
     options.isa = "x86_64";
     options.why_cpu = &why_cpu;
+    const auto check_refusal = [&](const std::string &message) {
+        for (const heed::status &status : statuses(options)) {
+            CHECK(status.code() == heed::status_code::unsupported);
+            CHECK(status.message() == message);
+        }
+        CHECK(fake.calls.empty());
+        CHECK(why_cpu == "");
+    };
     SUBCASE("memory of a device") {
         for (const heed::device_kind memory :
              {heed::device_kind::cuda, heed::device_kind::opencl, heed::device_kind::vulkan}) {
             options.memory = memory;
-            for (const heed::status &status : statuses(options)) {
-                CHECK(status.code() == heed::status_code::unsupported);
-                CHECK(status.message() ==
-                      std::string("paged: tensors lie in memory of ") + heed::name_of(memory) +
+            check_refusal(std::string("paged: tensors lie in memory of ") + heed::name_of(memory) +
                           ", but calls with a cache run on CPUs and read host memory only. Fix: copy the tensors and "
                           "the cache to host memory, or call the kernel without a cache");
-            }
         }
-        CHECK(fake.calls.empty());
-        CHECK(why_cpu == "");
     }
     SUBCASE("a GPU and nothing else") {
         options.device = heed::device_preference::gpu;
-        for (const heed::status &status : statuses(options)) {
-            CHECK(status.code() == heed::status_code::unsupported);
-            CHECK(status.message() ==
-                  "paged: the call asks for a GPU, but calls with a cache run on CPUs only. Fix: prefer gpu_else_cpu "
-                  "or cpu, or call the kernel without a cache");
-        }
-        CHECK(fake.calls.empty());
-        CHECK(why_cpu == "");
+        check_refusal(
+            "paged: the call asks for a GPU, but calls with a cache run on CPUs only. Fix: prefer gpu_else_cpu or cpu, "
+            "or call the kernel without a cache");
     }
     SUBCASE("a GPU or else the CPU") {
         options.device = heed::device_preference::gpu_else_cpu;
