@@ -82,9 +82,12 @@ void decode_attention::compute_scores() {
     vectors = RDom(0, key_vectors(), "vectors");
     const Expr key_offset = key_group * together + key_in_group;
     const Expr first = Halide::min(vectors * shape.lanes, variant.head_dim - shape.lanes), element = first + lane;
-    Expr key_value = key_element(element, key_offset);
+    Expr query_value = at(query_rows, {element, row, row_tile}), key_value = key_element(element, key_offset);
     if (variant.head_dim % shape.lanes != 0) {
-        key_value = Halide::select(element < vectors * shape.lanes, 0.0f, key_value);
+        // Both, since either may be infinite.
+        const Expr is_counted = element < vectors * shape.lanes;
+        query_value = Halide::select(is_counted, 0.0f, query_value);
+        key_value = Halide::select(is_counted, 0.0f, key_value);
     }
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) = 0.0f;
     const int vectors_of_line = std::max(64 / (shape.lanes * key.type().bytes()), 1);
@@ -92,7 +95,7 @@ void decode_attention::compute_scores() {
     const std::vector<Expr> ahead =
         element_at(first, types.in_pages ? Halide::min(position_ahead, last_key()) : position_ahead, key_start);
     at_chunk(lane_products, {lane, key_in_group, row, row_tile, key_group}) +=
-        at(query_rows, {element, row, row_tile}) * key_value +
+        query_value * key_value +
         Halide::select(row == 0 && vectors % vectors_of_line == 0, prefetched(key, ahead), 0.0f);
     lanes_to_add = RDom(0, shape.lanes, "lanes_to_add");
     at_chunk(product, {key_in_group, row, row_tile, key_group}) = 0.0f;

@@ -23,7 +23,7 @@ Halide::Internal::Interval keys_where(const std::function<Expr(const Expr &)> &m
 }
 
 int product_parts(const variant_source &variant) {
-    const int longest = variant.scale * std::sqrt(variant.head_dim) > 1.5 ? 32 : 128;
+    const int longest = variant.scale * std::sqrt(variant.head_dim) > 1.5 ? 16 : 128;
     const int fewest = (variant.head_dim + longest - 1) / longest;
     for (int parts = fewest; parts <= 2 * fewest; ++parts) {
         if (variant.head_dim % parts == 0) return parts;

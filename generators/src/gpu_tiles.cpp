@@ -23,17 +23,29 @@ int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
     return 4 * (state + places + 2 * rows);
 }
 
-bool fits_shared_memory(const variant_source &variant, const gpu_tiles &tiles, int shared_bytes) {
-    return estimated_bytes(variant, tiles) <= shared_bytes;
+/// Sums of weighted values that a thread holds in registers. With more they spill, and Halide takes minutes.
+constexpr int most_sums = 128;
+
+int rows_of_thread(const gpu_tiles &tiles) { return tiles.tile.rows / tiles.row_threads; }
+
+int sums_of_thread(const variant_source &variant, const gpu_tiles &tiles) {
+    return rows_of_thread(tiles) * (rounded_up(variant.value_dim, tiles.tile.slices) / tiles.tile.slices);
+}
+
+bool fits(const variant_source &variant, const gpu_tiles &tiles, int shared_bytes) {
+    return estimated_bytes(variant, tiles) <= shared_bytes && sums_of_thread(variant, tiles) <= most_sums;
 }
 
 /// There are no smaller ones.
 [[noreturn]] void refuse_tiles(const variant_source &variant, const gpu_tiles &smallest, int shared_bytes) {
+    const auto text = [](int number) { return std::to_string(number); };
     throw std::invalid_argument(
-        variant.name + ": a tile of " + std::to_string(smallest.tile.rows) + " rows of queries and " +
-        std::to_string(smallest.tile.keys) + " keys needs " + std::to_string(estimated_bytes(variant, smallest)) +
-        " bytes of memory that a block of threads shares, and devices have " + std::to_string(shared_bytes) +
-        ". Fix: leave this target out, or make head_dim and value_dim smaller");
+        variant.name + ": a tile of " + text(smallest.tile.rows) + " rows of queries and " + text(smallest.tile.keys) +
+        " keys, of head_dim " + text(variant.head_dim) + " and value_dim " + text(variant.value_dim) + ", needs " +
+        text(estimated_bytes(variant, smallest)) + " bytes of memory that a block of threads shares, and " +
+        text(sums_of_thread(variant, smallest)) + " sums in the registers of a thread; devices have " +
+        text(shared_bytes) + ", and " + text(most_sums) +
+        " are the most. Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
 /// Rows of a tile for few queries, at least: with fewer, most threads would wait for others to read. With more, a
@@ -54,7 +66,7 @@ gpu_tiles gpu_prefill_tiles_for(const variant_source &variant, int shared_bytes)
                                     {{16, 8, 8}, 8},   {{8, 8, 8}, 8},   {{8, 4, 4}, 8},   {{4, 4, 4}, 4},
                                     {{2, 2, 2}, 2},    {{1, 1, 1}, 1}};
     for (const gpu_tiles &tiles : wanted) {
-        if (fits_shared_memory(variant, tiles, shared_bytes)) return tiles;
+        if (fits(variant, tiles, shared_bytes)) return tiles;
     }
     refuse_tiles(variant, std::end(wanted)[-1], shared_bytes);
 }
@@ -63,7 +75,7 @@ gpu_tiles gpu_prefill_tiles_for(const variant_source &variant, int shared_bytes)
 // keys, about as many as large GPUs run at once. Not measured yet.
 gpu_tiles gpu_decode_tiles_for(const variant_source &variant, int shared_bytes) {
     constexpr int keys_of_part = 512;
-    constexpr int most_rows = 64, most_sums = 128;  // of a thread: more spill
+    constexpr int most_rows = 64;
     const int heads = variant.heads / variant.groups;
     gpu_tiles tiles;
     for (int together = std::min(heads, most_rows); together > 0; --together) {
@@ -72,14 +84,10 @@ gpu_tiles gpu_decode_tiles_for(const variant_source &variant, int shared_bytes) 
         for (const auto &[keys, slices] : {std::pair(32, 16), std::pair(32, 8), std::pair(16, 8), std::pair(8, 8),
                                            std::pair(4, 4), std::pair(1, 1)}) {
             if (keys == 1 && together > 1) continue;
-            const int columns = (variant.value_dim + slices - 1) / slices;
-            int rows_each = rows % 4 == 0 && rows > 32 ? 4 : rows % 2 == 0 ? 2 : 1;
-            while (rows_each > 1 && rows_each * columns > most_sums) rows_each /= 2;
             tiles.tile = {rows, keys, slices, together, keys_of_part / keys};
-            tiles.row_threads = rows / rows_each;
-            if ((keys == 1 || rows_each * columns <= most_sums) && fits_shared_memory(variant, tiles, shared_bytes)) {
-                return tiles;
-            }
+            tiles.row_threads = rows / (rows % 4 == 0 && rows > 32 ? 4 : rows % 2 == 0 ? 2 : 1);
+            while (rows_of_thread(tiles) > 1 && sums_of_thread(variant, tiles) > most_sums) tiles.row_threads *= 2;
+            if (fits(variant, tiles, shared_bytes)) return tiles;
         }
     }
     refuse_tiles(variant, tiles, shared_bytes);

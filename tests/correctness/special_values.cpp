@@ -113,6 +113,22 @@ TEST_CASE("one NaN in a query, a key or a value that is seen") {
     }
 }
 
+TEST_CASE("an infinite element of a query or a key counts once, also where vectors overlap") {
+    for (std::int64_t element = 0; element < 31; ++element) {
+        CAPTURE(element);
+        problem of(kernels::dim_31.description(), {3, 70, 1});
+        for_each_index<4>(of.key.extents(), [&](const auto &index) {
+            if (index[3] == element) of.key[index] = std::fabs(of.key[index]) + 0.5f;
+        });
+        for (std::int64_t head = 0; head < 12; ++head) of.query(0, head, 1, element) = -infinity;
+        verify(kernels::dim_31, of);  // no score of these rows is finite
+        problem one_key(kernels::dim_31.description(), {3, 70, 1});
+        one_key.key(0, 1, 5, element) = -infinity;
+        for (std::int64_t head = 6; head < 12; ++head) one_key.query(0, head, 2, element) = 1.0f;
+        verify(kernels::dim_31, one_key);  // this key weighs nothing, or all: NaN
+    }
+}
+
 TEST_CASE("NaN survives the softcap and biases by distance") {
     problem capped(kernels::capped.description(), {70, 150});
     capped.key(0, 0, 30, 2) = not_a_number;
