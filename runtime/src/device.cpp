@@ -3,6 +3,7 @@
 #include <heed/device.hpp>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -209,6 +210,20 @@ device found_by(const search &how) {
     return found;
 }
 
+/// Of the process that used drivers first. Children that it forks then have what drivers keep, without their threads:
+/// a call of them would wait forever.
+pid_t process_of_drivers() {
+    static const pid_t process = getpid();
+    return process;
+}
+
+const char *why_lost_in_fork() {
+    return process_of_drivers() == getpid()
+               ? ""
+               : "drivers of devices do not work in a process that is forked after their first use: fork before, or "
+                 "execute a new program";
+}
+
 /// What the kernel needs and a device of this version lacks.
 std::string why_too_old(const std::string &name, int version, const kernel_description &kernel) {
     if (version >= kernel.device_version) {
@@ -241,6 +256,7 @@ std::string why_unusable_in_current_context(const kernel_description &kernel) {
 
 const std::vector<device> &devices() {
     static const std::vector<device> all = [] {
+        process_of_drivers();
         std::vector<device> made;
         for (const search &how : searches) made.push_back(found_by(how));
         return made;
@@ -252,7 +268,19 @@ const device &device_of(device_kind kind) {
     return *std::find_if(devices().begin(), devices().end(), [kind](const device &each) { return each.kind == kind; });
 }
 
-std::string why_unusable(const kernel_description &kernel) {
+std::string why_unusable(const kernel_description &kernel) { return detail::why_unusable(kernel, device_kind::cpu); }
+
+namespace detail {
+
+bool drivers_are_lost() noexcept { return *why_lost_in_fork() != '\0'; }
+
+std::string why_unusable(const kernel_description &kernel, device_kind memory) {
+    if (drivers_are_lost()) {
+        return why_lost_in_fork();
+    }
+    if (memory == device_kind::cuda) {
+        return why_unusable_in_current_context(kernel);
+    }
     const device &present = device_of(kernel.device);
     if (!present.available) {
         return present.reason;
@@ -260,8 +288,6 @@ std::string why_unusable(const kernel_description &kernel) {
     return why_too_old(present.name, present.version, kernel);
 }
 
-std::string detail::why_unusable(const kernel_description &kernel, device_kind memory) {
-    return memory == device_kind::cuda ? why_unusable_in_current_context(kernel) : heed::why_unusable(kernel);
-}
+}  // namespace detail
 
 }  // namespace heed

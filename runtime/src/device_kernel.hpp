@@ -38,4 +38,7 @@ const kernel_description &find_cpu_kernel(const kernel_request &request);
 /// belongs to the context that is current in the calling thread, and so to its GPU.
 std::string why_unusable(const kernel_description &kernel, device_kind memory);
 
+/// Whether this process was forked from one that had used drivers, whose calls would not return here.
+bool drivers_are_lost() noexcept;
+
 }  // namespace heed::detail

@@ -10,6 +10,7 @@
 #include <heed/device.hpp>
 
 #include "device_functions.hpp"
+#include "device_kernel.hpp"
 
 // Halide's runtime exports these without declaring them in a header.
 extern "C" {
@@ -140,6 +141,7 @@ int device_memory::finish(halide_buffer_t &wrapped) noexcept { return halide_dev
 // Not by halide_reuse_device_allocations, off and on again: Halide would take what other threads allocate in between
 // for larger than it is. It keeps nothing of OpenCL's.
 void heed::release_device_memory() {
+    if (detail::drivers_are_lost()) return;
     detail::install_halide_hooks();
     detail::call_context context;
     const detail::context_scope scope(&context);

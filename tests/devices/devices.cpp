@@ -13,10 +13,13 @@
 
 #include <HalideRuntime.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -366,6 +369,38 @@ TEST_CASE("a driver of Vulkan that computes on the CPU gets no more keys than it
         "");
     CHECK_MESSAGE(why_cpu.find("has loops in each thread") != std::string::npos, why_cpu);
 }
+
+#ifndef __SANITIZE_ADDRESS__  // whose allocator does not survive a fork
+TEST_CASE("a process that is forked after drivers were used is refused, or computes on the CPU, and ends") {
+    for (const device_kind kind : {device_kind::opencl, device_kind::vulkan}) {
+        if (!heed::device_of(kind).available) continue;
+        CAPTURE(heed::name_of(kind));
+        const problem of(kernels::dense.description(), {5, 9});
+        const results expected = run(kernels::dense, of, {}, {heed::name_of(kind), "prefill"}, 1);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            results got(of);
+            std::string why_cpu;
+            const auto call = [&](device_preference device) {
+                heed::call_options options = options_with(device, why_cpu);
+                options.isa = heed::name_of(kind);
+                return kernels::dense.try_run(of.query.view(), of.key.view(), of.value.view(), got.output.view(),
+                                              options);
+            };
+            heed::release_device_memory();
+            const bool refused = call(device_preference::gpu).code() == heed::status_code::unsupported;
+            const bool done = call(device_preference::gpu_else_cpu).message().empty();
+            const bool told = why_cpu.find("forked after their first use") != std::string::npos;
+            std::exit(refused && done && told ? 0 : 1);
+        }
+        int result = -1;
+        CHECK(waitpid(child, &result, 0) == child);
+        CHECK(result == 0);
+        CHECK(same_bits(run(kernels::dense, of, {}, {heed::name_of(kind), "prefill"}, 1).output, expected.output));
+    }
+}
+#endif
 
 TEST_CASE("every kind of device is listed, with a name or a reason") {
     for (const heed::device &each : heed::devices()) {

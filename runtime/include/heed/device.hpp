@@ -38,7 +38,8 @@ struct device {
     bool is_cpu = false;            ///< its driver computes on the CPU; calls run there only if they name it by `isa`
 };
 
-/// All kinds but the CPU, the fastest first. The search happens once in a process.
+/// All kinds but the CPU, the fastest first. The search happens once in a process. Processes that are forked after it
+/// cannot use devices: calls there say so, or run on the CPU.
 const std::vector<device> &devices();
 
 /// That of a kind other than the CPU, which must be one that there is.
