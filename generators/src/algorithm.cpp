@@ -4,6 +4,7 @@
 #include <heed/halide_arithmetic.hpp>
 
 #include "arithmetic.hpp"
+#include "whole_numbers.hpp"
 
 namespace heed::generators {
 
@@ -11,14 +12,6 @@ using Halide::Expr;
 using Halide::Func;
 using Halide::ImageParam;
 using Halide::RDom;
-
-namespace {
-
-Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
-
-int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
-
-}  // namespace
 
 softmax_attention::softmax_attention(const variant_source &source, const tile_shape &shape, const storage_types &stored)
     : tiled_attention(source, stored, {shape.rows, shape.keys, shape.heads_per_tile}),
@@ -77,7 +70,7 @@ Expr softmax_attention::value_element(const Expr &column, const Expr &key_offset
 }
 
 void softmax_attention::compute_scores() {
-    const int parts = product_parts(variant), dims_of_part = (variant.head_dim + parts - 1) / parts;
+    const int parts = product_parts(variant), dims_of_part = divided_up(variant.head_dim, parts);
     const Expr key_offset = key_group * tile.keys_together + key_in_group;
     head_dims = RDom(0, dims_of_part, "head_dims");
     // Values are read in narrow columns, which processors do not foresee: they are asked for while keys are at work.
@@ -147,11 +140,10 @@ void softmax_attention::weigh_values() {
     value_elements = RDom(0, variant.value_dim, 0, tile.keys, "value_elements");
     value_elements.where(key_block * tile.keys + value_elements.y < Halide::max(kv_len, 1));
     // The last tile's rows behind the last query take part as others do.
-    const Expr rows = ceiling(q_len, positions_of_tile()) * positions_of_tile();
+    const Expr rows = divided_up(q_len, positions_of_tile()) * positions_of_tile();
     value_elements.where(classify_queries({key_block * tile.keys, (key_block + 1) * tile.keys - 1}, rows).may &&
                          kv_len > 0);
-    const Expr magnitude =
-        Halide::reinterpret<uint32_t>(value_element(value_elements.x, value_elements.y)) & Expr(uint32_t(0x7fffffff));
+    const Expr magnitude = magnitude_bits(value_element(value_elements.x, value_elements.y));
     largest_magnitude(key_block) = Halide::cast<uint32_t>(0);
     largest_magnitude(key_block) = Halide::max(largest_magnitude(key_block), magnitude);
 
@@ -177,7 +169,7 @@ void softmax_attention::weigh_values() {
 // The slots of the state are updated in order within a step, so the later ones read what the earlier ones have just
 // become (Halide has no other way to carry several values of different extent).
 void softmax_attention::carry_state() {
-    steps = RDom(0, tile.columns + column_slots(), 0, Halide::max(ceiling(kv_len, tile.keys), 1), "steps");
+    steps = RDom(0, tile.columns + column_slots(), 0, Halide::max(divided_up(kv_len, tile.keys), 1), "steps");
     steps.where(classify(steps.y).may);
     at(state, {row, slot}) = Halide::select(slot == running_max, minus_infinity(), 0.0f);
 
@@ -257,11 +249,9 @@ std::vector<Func> softmax_attention::table_makers() {
         if (table.source.type.is_float()) {
             Func largest = named("largest_bits_");
             largest(place_of_tile) = Halide::cast<uint32_t>(0);
-            largest(place_of_tile) = Halide::max(Expr(largest(tile_index)),
-                                                 Halide::reinterpret<uint32_t>(element) & Expr(uint32_t(0x7fffffff)));
+            largest(place_of_tile) = Halide::max(Expr(largest(tile_index)), magnitude_bits(element));
             largest.compute_at(made, block);
-            const Expr is_finite = Expr(largest(tile_index)) < Expr(uint32_t(0x7f800000));
-            entry = Halide::select(is_finite, entry, -minus_infinity());
+            entry = Halide::select(is_finite_magnitude(largest(tile_index)), entry, -minus_infinity());
         }
         made(which, block, head_block, group, batch) = entry;
         made.bound(which, 0, 2);
@@ -316,7 +306,7 @@ Halide::FuncRef softmax_attention::largest_magnitude(const Expr &block) const {
 }
 
 Expr softmax_attention::values_are_finite(const Expr &block) const {
-    return largest_magnitude(block) < Expr(uint32_t(0x7f800000));  // infinity; NaN has more bits
+    return is_finite_magnitude(largest_magnitude(block));
 }
 
 tile_condition softmax_attention::classify(const Expr &block) const {

@@ -36,18 +36,16 @@ void append_to_cache::store(stored_rows &rows, const std::string &name, const Ha
         rows.largest = Func("largest_" + name);
         rows.scale = Func(name + "_scale");
         rows.dims = Halide::RDom(0, row_size, "dims_of_" + name);
-        // Magnitudes order like their bits, and NaN is above all of them.
-        const Expr bits = Halide::reinterpret<uint32_t>(rows.modified(rows.dims, token, group, batch));
         rows.largest(token, group, batch) = Halide::cast<uint32_t>(0);
-        rows.largest(token, group, batch) =
-            Halide::max(rows.largest(token, group, batch), bits & Expr(uint32_t(0x7fffffff)));
-        const Expr largest_bits = rows.largest(token, group, batch), infinity_bits = Expr(uint32_t(0x7f800000));
+        rows.largest(token, group, batch) = Halide::max(rows.largest(token, group, batch),
+                                                        magnitude_bits(rows.modified(rows.dims, token, group, batch)));
+        const Expr largest_bits = rows.largest(token, group, batch), is_finite = is_finite_magnitude(largest_bits);
         const Expr scale = Halide::reinterpret<float>(largest_bits) / largest_number;
-        rows.scale(token, group, batch) = Halide::reinterpret<float>(Halide::select(
-            largest_bits >= infinity_bits, Expr(uint32_t(0x7fc00000)), Halide::reinterpret<uint32_t>(scale)));
+        rows.scale(token, group, batch) = Halide::reinterpret<float>(
+            Halide::select(is_finite, Halide::reinterpret<uint32_t>(scale), Expr(uint32_t(0x7fc00000))));
         // Ties go to even numbers, as the conversions of processors have it.
         const Expr number = Halide::round((element / Halide::reinterpret<float>(largest_bits)) * largest_number);
-        const Expr has_number = largest_bits < infinity_bits && largest_bits > Expr(uint32_t(0));
+        const Expr has_number = is_finite && largest_bits > Expr(uint32_t(0));
         rows.elements(dim, token, group, batch) = Halide::cast<int8_t>(
             Halide::clamp(Halide::select(has_number, number, 0.0f), -largest_number, largest_number));
     } else {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "arithmetic.hpp"
+#include "whole_numbers.hpp"
 
 namespace heed::generators {
 
@@ -15,17 +16,11 @@ using Halide::RDom;
 
 namespace {
 
-Expr ceiling(const Expr &a, int b) { return (a + (b - 1)) / b; }
-
 /// The same condition, which Halide's bounds inference learns nothing from: it would make the size of shared memory
 /// depend on data, with checks inside of the kernel.
 Expr hidden(const Expr &condition) { return Halide::reinterpret<int>(Halide::select(condition, 0.0f, 1.0f)) == 0; }
 
-Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<uint32_t>(x) & Expr(uint32_t(0x7fffffff)); }
-
 constexpr int elements_together = 4;
-
-const uint32_t infinity_bits = 0x7f800000;  // NaN has more
 
 }  // namespace
 
@@ -107,7 +102,7 @@ void gpu_attention::compute_scores() {
     const auto product_at = [&](const Expr &element) {
         return at(query_tile, {row, element}) * key_tile(element, key_in_tile, key_block, group, batch);
     };
-    const int parts = product_parts(variant), dims_of_part = (variant.head_dim + parts - 1) / parts;
+    const int parts = product_parts(variant), dims_of_part = divided_up(variant.head_dim, parts);
     head_dims = RDom(0, dims_of_part, "head_dims");
     at_step(product, {key_in_tile, row}) = 0.0f;
     if (parts == 1) {
@@ -181,7 +176,7 @@ void gpu_attention::weigh_values() {
         largest = Halide::max(largest, magnitude_bits(at_step(sum_of_all, {i, slice, row})));
     }
     keys_to_redo = RDom(0, tile.keys, "keys_to_redo");
-    keys_to_redo.where(hidden(largest >= Expr(infinity_bits)));
+    keys_to_redo.where(hidden(!is_finite_magnitude(largest)));
     at_step(weighted_values, place) = at_step(sum_of_all, place);
     at_step(weighted_values, place) =
         Halide::select(keys_to_redo == 0, 0.0f, at_step(weighted_values, place)) +
@@ -221,9 +216,7 @@ void gpu_attention::merge_parts() {
         indices.insert(indices.end(), {head_in_group, position, group, batch});
         return f(indices);
     };
-    const auto all_parts = [&](const char *name) {
-        return RDom(0, (blocks() + (tile.steps_of_part - 1)) / tile.steps_of_part, name);
-    };
+    const auto all_parts = [&](const char *name) { return RDom(0, divided_up(blocks(), tile.steps_of_part), name); };
     row_max = Func("row_max");
     parts_to_compare = all_parts("parts_to_compare");
     of_result(row_max, {}) = minus_infinity();
@@ -306,19 +299,19 @@ value_range gpu_attention::range_of(const range_table &table, const Expr &block)
     const Halide::FuncRef entry =
         ranges[number](std::vector<Expr>{table.by_key ? block : Expr(query_block), head_block, group, batch});
     if (!table.type.is_float()) return {entry[0], entry[1]};
-    const Expr is_finite = Expr(entry[2]) < Expr(infinity_bits);
+    const Expr is_finite = is_finite_magnitude(entry[2]);
     return {Halide::select(is_finite, entry[0], -minus_infinity()),
             Halide::select(is_finite, entry[1], -minus_infinity())};
 }
 
-int gpu_attention::columns_of_slice() const { return (variant.value_dim + tile.slices - 1) / tile.slices; }
+int gpu_attention::columns_of_slice() const { return divided_up(variant.value_dim, tile.slices); }
 
 std::vector<Expr> gpu_attention::of_part(std::vector<Expr> indices, const Expr &which_part) const {
     if (tile.steps_of_part > 0) indices.push_back(which_part.defined() ? which_part : Expr(part));
     return indices;
 }
 
-Expr gpu_attention::blocks() const { return Halide::max(ceiling(kv_len, tile.keys), 1); }
+Expr gpu_attention::blocks() const { return Halide::max(divided_up(kv_len, tile.keys), 1); }
 
 tile_condition gpu_attention::classify(const Expr &block) {
     const Expr first_key = block * tile.keys, last_key_of_tile = first_key + (tile.keys - 1);

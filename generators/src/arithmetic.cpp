@@ -95,6 +95,12 @@ Expr bits_from_float(const Expr &value, const Halide::Type &type, bool has_f16c)
     return Halide::cast<uint16_t>(result);
 }
 
+Expr magnitude_bits(const Expr &x) { return Halide::reinterpret<uint32_t>(x) & Expr(uint32_t(0x7fffffff)); }
+
+Expr is_finite_magnitude(const Expr &bits) { return bits < Expr(uint32_t(0x7f800000)); }
+
+Expr divided_up(const Expr &a, int b) { return (a + (b - 1)) / b; }
+
 Expr minus_infinity() {
     return Halide::Internal::make_const(Halide::Float(32), -std::numeric_limits<double>::infinity());
 }

@@ -26,6 +26,15 @@ Halide::Expr from_float(const Halide::Expr &value, const Halide::Type &type, boo
 /// The bits of the same, as a whole number.
 Halide::Expr bits_from_float(const Halide::Expr &value, const Halide::Type &type, bool has_f16c);
 
+/// The bits of |x|, which compare as the numbers do; NaN has more than infinity.
+Halide::Expr magnitude_bits(const Halide::Expr &x);
+
+/// Whether the number, or the largest of several, that has these magnitude_bits is neither infinite nor NaN.
+Halide::Expr is_finite_magnitude(const Halide::Expr &bits);
+
+/// a / b of whole numbers above 0, rounded up.
+Halide::Expr divided_up(const Halide::Expr &a, int b);
+
 /// -inf.
 Halide::Expr minus_infinity();
 

@@ -11,13 +11,13 @@
 #include "algorithm_weights.hpp"
 #include "gpu_launch.hpp"
 #include "gpu_passes.hpp"
-#include "gpu_targets.hpp"
 #include "gpu_tiles.hpp"
 #include "schedule_cpu_append.hpp"
 #include "schedule_cpu_decode.hpp"
 #include "schedule_cpu_prefill.hpp"
 #include "schedule_cpu_weights.hpp"
 #include "schedule_gpu.hpp"
+#include "whole_numbers.hpp"
 
 namespace heed::generators {
 
@@ -113,15 +113,15 @@ kernel_facts facts_of_prefill(const variant_source &variant, const kernel_plan &
 /// With tiles for many queries or for few.
 template <auto TilesFor>
 kernel_pipelines make_gpu(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
-    gpu_attention attention(variant, tiles.tile, plan.types, gpu_exponential(plan.isa));
+    const gpu_tiles tiles = TilesFor(variant, plan.gpu->shared_bytes);
+    gpu_attention attention(variant, tiles.tile, plan.types, plan.gpu->exponential);
     schedule_gpu(attention, tiles);
     return {{attention.results(), attention.arguments()}, {}};
 }
 
 template <auto TilesFor, int MostQueries>
 kernel_facts facts_of_gpu(const variant_source &variant, const kernel_plan &plan) {
-    const gpu_tiles tiles = TilesFor(variant, plan.shared_bytes);
+    const gpu_tiles tiles = TilesFor(variant, plan.gpu->shared_bytes);
     return {tiles.tile.rows, tiles.tile.keys, tiles.tile.heads_per_tile, MostQueries, {}, tiles};
 }
 
@@ -229,10 +229,10 @@ std::vector<kernel_plan> plans_of(const generator_library &library, const varian
 /// The tiles were chosen by an estimate. More than a device has shows as a failure of the launch, and nothing else
 /// warns.
 void check_shared_bytes(const variant_source &variant, const kernel_plan &plan, int bytes) {
-    if (bytes <= plan.shared_bytes) return;
+    if (bytes <= plan.gpu->shared_bytes) return;
     throw std::invalid_argument(variant.name + ": its tiles take " + std::to_string(bytes) +
                                 " bytes of memory that a block of threads shares, and devices of " + plan.isa +
-                                " have " + std::to_string(plan.shared_bytes) +
+                                " have " + std::to_string(plan.gpu->shared_bytes) +
                                 ". Fix: leave this target out, or make head_dim and value_dim smaller");
 }
 
@@ -259,12 +259,10 @@ void prefetch_into_second_cache(const std::string &assembly) {
 
 kernel_plan plan_kernel(const generator_library &library, const variant_source &variant, const kernel_choice &choice) {
     kernel_plan plan;
-    if (const gpu_target *gpu = find_gpu_target(choice.target)) {
-        plan.device = gpu->device;
-        plan.device_version = gpu->version;
-        plan.shared_bytes = gpu->shared_bytes;
-        plan.isa = gpu->isa;
-        plan.target = Target(gpu->halide_target);
+    plan.gpu = find_gpu_target(choice.target);
+    if (plan.is_for_gpus()) {
+        plan.isa = plan.gpu->isa;
+        plan.target = Target(plan.gpu->halide_target);
     } else {
         if (!Target::validate_target_string(choice.target)) {
             throw std::invalid_argument("'" + choice.target + "' is not a Halide target");
@@ -277,7 +275,7 @@ kernel_plan plan_kernel(const generator_library &library, const variant_source &
     plan.types = parse_types(choice.dtype);
     plan.types.as_bits = plan.is_for_gpus();
     plan.types.has_f16c = plan.target.has_feature(Target::F16C) || plan.target.has_feature(Target::AVX512_Skylake) ||
-                          plan.target.arch == Target::ARM || plan.device == "cuda";
+                          plan.target.arch == Target::ARM || (plan.is_for_gpus() && plan.gpu->converts_f16);
     plan.name = variant.name + "_" + choice.pass + "_" + choice.schedule + "_" + choice.dtype + "_" + plan.isa;
     std::replace(plan.name.begin(), plan.name.end(), ':', '_');
     plan.symbol = "heed_" + library.name + "_" + plan.name;
@@ -317,7 +315,7 @@ void emit_kernel(const variant_source &variant, const kernel_plan &plan, const s
         if (!(block << std::flush)) throw std::runtime_error("cannot write " + base + ".block");
     }
     all.compile(files);
-    prefetch_into_second_cache(base + ".s");
+    if (!plan.is_for_gpus()) prefetch_into_second_cache(base + ".s");
 }
 
 namespace {
@@ -333,10 +331,46 @@ std::string block_text(const variant_source &variant, const gpu_tiles &tiles, co
     const auto optional = [&](const char *name) { return lines.count(name) == 0 ? "0" : lines[name]; };
     const gpu_tile_shape &tile = tiles.tile;
     std::ostringstream out;
-    out << "{" << lines["threads"] << ", " << lines["shared_bytes"] << ", " << tile.rows / tiles.row_threads << ", "
-        << tile.keys / tile.slices << ", " << (variant.value_dim + tile.slices - 1) / tile.slices << ", "
-        << tile.steps_of_part * tile.keys << ", " << optional("registers_sm_80") << ", " << optional("registers_sm_90")
-        << "}";
+    out << "{.threads = " << lines["threads"] << ", .shared_bytes = " << lines["shared_bytes"]
+        << ", .rows_of_thread = " << tile.rows / tiles.row_threads << ", .keys_of_thread = " << tile.keys / tile.slices
+        << ", .columns_of_thread = " << divided_up(variant.value_dim, tile.slices)
+        << ", .keys_of_part = " << tile.steps_of_part * tile.keys
+        << ", .registers_sm_80 = " << optional("registers_sm_80")
+        << ", .registers_sm_90 = " << optional("registers_sm_90") << "}";
+    return out.str();
+}
+
+/// Initialises the tables of a heed::kernel_description.
+std::string tables_text(const std::vector<range_table> &tables) {
+    std::string text;
+    for (const range_table &table : tables) {
+        text += std::string(text.empty() ? "" : ", ") +
+                "{.type = heed::data_type::" + (table.type.is_float() ? "f32" : "i32") +
+                ", .by_key = " + (table.by_key ? "true" : "false") + "}";
+    }
+    return "{" + text + "}";
+}
+
+/// Initialises a heed::kernel_description.
+std::string kernel_text(const variant_source &variant, const kernel_plan &plan, const kernel_facts &facts,
+                        const std::string &folder) {
+    const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
+    std::ostringstream out;
+    out << "{.name = " << quoted(plan.name) << ", .pass = " << quoted(plan.pass)
+        << ", .schedule = " << quoted(plan.schedule) << ", .isa = " << quoted(plan.isa) << ", .types = {"
+        << type(plan.types.query) << ", " << type(plan.types.key) << ", " << type(plan.types.value) << ", "
+        << type(plan.types.output) << "}, .query_tile = " << facts.query_tile << ", .key_tile = " << facts.key_tile
+        << ", .heads_per_tile = " << facts.heads_per_tile << ", .run = " << plan.symbol << "_argv";
+    if (!facts.tables.empty()) {
+        out << ", .tables = tables_of_" << plan.name << ", .table_count = " << facts.tables.size()
+            << ", .make_tables = " << plan.symbol << "_tables_argv";
+    }
+    out << ", .most_queries = " << facts.most_queries;
+    if (plan.is_for_gpus()) {
+        out << ", .device = heed::device_kind::" << plan.gpu->device << ", .device_version = " << plan.gpu->version
+            << ", .block = " << block_text(variant, facts.of_gpu, folder + "/" + plan.name + ".block");
+    }
+    out << "}";
     return out.str();
 }
 
@@ -384,30 +418,13 @@ std::string table_text(const generator_library &library, const std::vector<kerne
         lists << "constexpr heed::kernel_description kernels_of_" << variant.name << "[] = {\n";
         for (const kernel_plan &plan : plans_of(library, variant, choices)) {
             const kernel_facts facts = schedule_of(plan).facts(variant, plan);
-            const std::vector<range_table> &made = facts.tables;
             out << "int " << plan.symbol << "_argv(void **);\n";
-            std::string tables = "nullptr, 0, nullptr";
-            if (!made.empty()) {
+            if (!facts.tables.empty()) {
                 out << "int " << plan.symbol << "_tables_argv(void **);\n";
-                table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name << "[] = {";
-                for (const range_table &table : made) {
-                    table_lists << (table.number > 0 ? ", " : "")
-                                << "{heed::data_type::" << (table.type.is_float() ? "f32" : "i32") << ", "
-                                << (table.by_key ? "true" : "false") << "}";
-                }
-                table_lists << "};\n";
-                tables =
-                    "tables_of_" + plan.name + ", " + std::to_string(made.size()) + ", " + plan.symbol + "_tables_argv";
+                table_lists << "constexpr heed::tile_table_description tables_of_" << plan.name
+                            << "[] = " << tables_text(facts.tables) << ";\n";
             }
-            const auto type = [](const Halide::Type &of) { return "heed::data_type::" + name_of(of); };
-            lists << "    {" << quoted(plan.name) << ", " << quoted(plan.pass) << ", " << quoted(plan.schedule) << ", "
-                  << quoted(plan.isa) << ", {" << type(plan.types.query) << ", " << type(plan.types.key) << ", "
-                  << type(plan.types.value) << ", " << type(plan.types.output) << "}, " << facts.query_tile << ", "
-                  << facts.key_tile << ", " << facts.heads_per_tile << ", " << plan.symbol << "_argv, " << tables
-                  << ", " << facts.most_queries << ", heed::device_kind::" << plan.device << ", " << plan.device_version
-                  << (plan.is_for_gpus() ? ", " + block_text(variant, facts.of_gpu, folder + "/" + plan.name + ".block")
-                                         : "")
-                  << "},\n";
+            lists << "    " << kernel_text(variant, plan, facts, folder) << ",\n";
         }
         lists << "};\n";
         entries << "    heed::describe<" << library.variants_namespace << "::" << variant.name << ">("

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "algorithm.hpp"
+#include "gpu_targets.hpp"
 
 namespace heed::generators {
 
@@ -23,10 +24,8 @@ struct kernel_plan {
     std::string name;    ///< <variant>_<pass>_<schedule>_<dtype>_<isa>
     std::string symbol;  ///< heed_<library>_<name>
     std::string isa, pass, schedule;
-    std::string device = "cpu";  ///< as heed::device_kind names it
-    int device_version = 0;      ///< that it must have, as heed::device counts them
-    int shared_bytes = 0;        ///< that its blocks of threads may share
-    bool is_for_gpus() const { return device != "cpu"; }
+    const gpu_target *gpu = nullptr;  ///< null for CPUs
+    bool is_for_gpus() const { return gpu != nullptr; }
     storage_types types;
     Halide::Target target;
 };

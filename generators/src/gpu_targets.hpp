@@ -5,7 +5,6 @@
 
 #include <Halide.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,10 @@ struct gpu_target {
     std::string isa;     ///< as the kernel table has it
     std::string device;  ///< as heed::device_kind has it
     std::string halide_target;
-    int version;       ///< that the device must have, as heed::device counts them
-    int shared_bytes;  ///< that a block of threads shares, at most
+    int version;                                         ///< that the device must have, as heed::device counts them
+    int shared_bytes;                                    ///< that a block of threads shares, at most
+    bool converts_f16;                                   ///< by instructions of its own
+    Halide::Expr (*exponential)(const Halide::Expr &x);  ///< e^x for x <= 0 or NaN, as it is computed best
 };
 
 /// Null if there is none of this name.
@@ -26,8 +27,5 @@ const gpu_target *find_gpu_target(const std::string &name);
 
 /// Back ends with a schedule, by the names of the kernel table; the best first.
 const std::vector<std::string> &gpu_isas();
-
-/// e^x for x <= 0 or NaN, as this kind of device computes it best.
-std::function<Halide::Expr(const Halide::Expr &)> gpu_exponential(const std::string &isa);
 
 }  // namespace heed::generators

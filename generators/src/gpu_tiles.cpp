@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "whole_numbers.hpp"
+
 namespace heed::generators {
 
 namespace {
-
-int rounded_up(int a, int b) { return (a + b - 1) / b * b; }
 
 /// What Halide makes of the schedule: the state, the sums and maxima, and two places that tiles take in turn.
 int estimated_bytes(const variant_source &variant, const gpu_tiles &tiles) {
@@ -29,7 +29,7 @@ constexpr int most_sums = 128;
 int rows_of_thread(const gpu_tiles &tiles) { return tiles.tile.rows / tiles.row_threads; }
 
 int sums_of_thread(const variant_source &variant, const gpu_tiles &tiles) {
-    return rows_of_thread(tiles) * (rounded_up(variant.value_dim, tiles.tile.slices) / tiles.tile.slices);
+    return rows_of_thread(tiles) * divided_up(variant.value_dim, tiles.tile.slices);
 }
 
 bool fits(const variant_source &variant, const gpu_tiles &tiles, int shared_bytes) {
@@ -46,15 +46,6 @@ bool fits(const variant_source &variant, const gpu_tiles &tiles, int shared_byte
         text(sums_of_thread(variant, smallest)) + " sums in the registers of a thread; devices have " +
         text(shared_bytes) + ", and " + text(most_sums) +
         " are the most. Fix: leave this target out, or make head_dim and value_dim smaller");
-}
-
-/// Rows of a tile for few queries, at least: with fewer, most threads would wait for others to read. With more, a
-/// decode step of one query would be bound by the products of rows that it does not have: on an H200, 67 TFLOPS and 4.8
-/// TB/s are 28 rows of f32 keys and values at most.
-constexpr int fewest_rows = 16;
-
-int positions_of_tile(const variant_source &variant) {
-    return std::max(fewest_rows / (variant.heads / variant.groups), 1);
 }
 
 }  // namespace
@@ -74,20 +65,24 @@ gpu_tiles gpu_prefill_tiles_for(const variant_source &variant, int shared_bytes)
 // As many heads share a tile as fit. A part is 512 keys, as on CPUs: 16 of them and 8 groups are 128 blocks for 8192
 // keys, about as many as large GPUs run at once. Not measured yet.
 gpu_tiles gpu_decode_tiles_for(const variant_source &variant, int shared_bytes) {
-    constexpr int keys_of_part = 512;
-    constexpr int most_rows = 64;
+    constexpr int keys_of_part = 512, most_rows = 64;
     const int heads = variant.heads / variant.groups;
     gpu_tiles tiles;
-    for (int together = std::min(heads, most_rows); together > 0; --together) {
-        if (heads % together != 0) continue;
-        const int rows = together * positions_of_tile(variant);
-        for (const auto &[keys, slices] : {std::pair(32, 16), std::pair(32, 8), std::pair(16, 8), std::pair(8, 8),
-                                           std::pair(4, 4), std::pair(1, 1)}) {
-            if (keys == 1 && together > 1) continue;
-            tiles.tile = {rows, keys, slices, together, keys_of_part / keys};
-            tiles.row_threads = rows / (rows % 4 == 0 && rows > 32 ? 4 : rows % 2 == 0 ? 2 : 1);
-            while (rows_of_thread(tiles) > 1 && sums_of_thread(variant, tiles) > most_sums) tiles.row_threads *= 2;
-            if (fits(variant, tiles, shared_bytes)) return tiles;
+    // Rows of a tile, about: with fewer, most threads would wait for others to read. With more, a decode step of one
+    // query would be bound by the products of rows that it does not have: on an H200, 67 TFLOPS and 4.8 TB/s are 28
+    // rows of f32 keys and values at most. Rows of long elements leave room for few.
+    for (const int rows_wanted : {16, 8, 4, 2, 1}) {
+        for (int together = std::min(heads, most_rows); together > 0; --together) {
+            if (heads % together != 0) continue;
+            const int rows = together * std::max(rows_wanted / together, 1);
+            for (const auto &[keys, slices] : {std::pair(32, 16), std::pair(32, 8), std::pair(16, 8), std::pair(8, 8),
+                                               std::pair(4, 4), std::pair(1, 1)}) {
+                if (keys == 1 && rows > 1) continue;
+                tiles.tile = {rows, keys, slices, together, keys_of_part / keys};
+                tiles.row_threads = rows / (rows % 4 == 0 && rows > 32 ? 4 : rows % 2 == 0 ? 2 : 1);
+                while (rows_of_thread(tiles) > 1 && sums_of_thread(variant, tiles) > most_sums) tiles.row_threads *= 2;
+                if (fits(variant, tiles, shared_bytes)) return tiles;
+            }
         }
     }
     refuse_tiles(variant, tiles, shared_bytes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule_rows.hpp"
+#include "whole_numbers.hpp"
 
 namespace heed::generators {
 
@@ -19,12 +20,6 @@ int power_of_two_below(int limit) {
     int power = 1;
     while (2 * power <= limit) power *= 2;
     return power;
-}
-
-int largest_divisor(int of, int limit) {
-    int divisor = std::min(of, limit);
-    while (of % divisor != 0) --divisor;
-    return divisor;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-# cmake -DPTXAS=... -DKERNELS=<beginning of file names> -DARCHITECTURE=sm_80 -P check_ptx.cmake
+# cmake -DPTXAS=... -DKERNELS=<beginning of file names> -DDTYPE=f32 -DARCHITECTURE=sm_80 -P check_ptx.cmake
 #
 # Assembles the kernels of a variant, for few and for many queries, and looks at what they take: no spilled register, no
 # local memory, few enough registers for two blocks of 128 threads; whether exponentials are single instructions; and
@@ -8,7 +8,7 @@ if(NOT PTXAS)
     return()
 endif()
 foreach(schedule IN ITEMS decode prefill)
-    set(PTX "${KERNELS}${schedule}_f32_cuda_80.device")
+    set(PTX "${KERNELS}${schedule}_${DTYPE}_cuda_80.device")
     # Halide ends the file with a zero.
     set(assembled "${PTX}.${ARCHITECTURE}")
     execute_process(COMMAND tr -d "\\0" INPUT_FILE "${PTX}" OUTPUT_FILE "${assembled}.ptx" COMMAND_ERROR_IS_FATAL ANY)

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int shared_bytes = 48 << 10;
 
-variant_source rows_of(int head_dim, int value_dim) {
+variant_source rows_of(int head_dim, int value_dim, int heads_of_group = 4) {
     variant_source variant;
     variant.name = "wide";
-    variant.heads = 8;
+    variant.heads = 2 * heads_of_group;
     variant.groups = 2;
     variant.head_dim = head_dim;
     variant.value_dim = value_dim;
@@ -40,6 +40,22 @@ TEST_CASE("threads hold no more sums than registers, whatever the size of rows")
         const variant_source variant = rows_of(64, value_dim);
         check(variant, gpu_prefill_tiles_for(variant, shared_bytes));
         check(variant, gpu_decode_tiles_for(variant, shared_bytes));
+    }
+}
+
+TEST_CASE("few queries fill tiles, however many heads share keys and values") {
+    for (int heads = 1; heads <= 128; ++heads) {
+        CAPTURE(heads);
+        for (const int size : {64, 128}) {
+            for (const int bytes : {shared_bytes, 32 << 10}) {
+                const variant_source variant = rows_of(size, size, heads);
+                const gpu_tiles tiles = gpu_decode_tiles_for(variant, bytes);
+                check(variant, tiles);
+                CHECK(tiles.tile.rows > 8);
+                CHECK(heads % tiles.tile.heads_per_tile == 0);
+                CHECK(tiles.tile.rows % tiles.tile.heads_per_tile == 0);
+            }
+        }
     }
 }
 
