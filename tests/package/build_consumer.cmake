@@ -1,11 +1,12 @@
-# Builds CONSUMER, whose program is PROGRAM and whose runner is RUNNER, in FOLDER, against an installed Heed in PREFIX_PATH, or with CONSUMER_OF added as a subdirectory; runs it.
+# Builds CONSUMER, whose program is PROGRAM and whose runner is RUNNER, in FOLDER, against an installed Heed in PREFIX_PATH; runs it.
+# With HEED, the folder of Heed's sources: CONSUMER has them in its folder `heed`, and the header VARIANTS_HEADER beside its own.
 string(REPLACE "|" ";" PREFIX_PATH "${PREFIX_PATH}")
 set(source "${CONSUMER}")
-if(DEFINED CONSUMER_OF)
+if(DEFINED HEED)
     set(source "${FOLDER}/source")
-    file(WRITE "${source}/CMakeLists.txt"
-        "cmake_minimum_required(VERSION 3.28)\nproject(consumer LANGUAGES CXX)\n"
-        "add_subdirectory(\"${CONSUMER_OF}\" heed)\nadd_subdirectory(\"${CONSUMER}\" consumer)\n")
+    file(COPY "${VARIANTS_HEADER}" "${CONSUMER}/" DESTINATION "${source}")
+    file(REMOVE "${source}/heed")
+    file(CREATE_LINK "${HEED}" "${source}/heed" SYMBOLIC)
 endif()
 
 function(run)
