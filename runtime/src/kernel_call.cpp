@@ -311,18 +311,26 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     const part part = why_not_everything.empty()               ? part::everything
                       : why_too_large(part::one_batch).empty() ? part::one_batch
                                                                : part::one_group;
-    if (!has_addresses(memory) && part != part::everything) {
+    if (for_device && part == part::one_group) {
+        const std::string why_never = why_too_many(1, needs, kernel, limits);
+        if (!why_never.empty()) {
+            throw does_not_fit_error(
+                text(variant.name, ": ", why_never,
+                     ", for one group of one batch. Fix: pass fewer queries or keys at a time, or ",
+                     memory == device_kind::cpu ? "call a kernel of the CPU"
+                                                : "copy the tensors to host memory and call a kernel of the CPU"));
+        }
+    }
+    if (!has_addresses(memory) && part == part::one_batch) {
         throw does_not_fit_error(text(variant.name, ": ", why_not_everything, ". Tensors in memory of ",
                                       name_of(memory),
                                       " are used as a whole. Fix: call the kernel for fewer batches at a time"));
     }
-    if (for_device && part == part::one_group) {
-        const std::string why_never = why_too_many(1, needs, kernel, limits);
-        if (!why_never.empty()) {
-            throw does_not_fit_error(text(variant.name, ": ", why_never,
-                                          ", for one group of one batch. Fix: pass fewer queries or keys at a time, or "
-                                          "call a kernel of the CPU"));
-        }
+    if (!has_addresses(memory) && part == part::one_group) {
+        throw does_not_fit_error(text(variant.name, ": ", why_too_large(part::one_batch),
+                                      ", for one batch. Tensors in memory of ", name_of(memory),
+                                      " are used as a whole. Fix: pass fewer queries or keys at a time, or copy the "
+                                      "tensors to host memory, from where kernels take one group at a time"));
     }
     for (operand *operand : operands) {
         if (part == part::one_group && !operand->fits(part)) {

@@ -142,6 +142,30 @@ TEST_CASE("calls on memory that has no addresses cannot be cut into parts") {
     }
 }
 
+TEST_CASE("calls on memory that has no addresses, too large for one batch: the fix is one that helps") {
+    const control_scope scope;
+    device_variant variant(device_kind::opencl);
+    variant.kernel().query_tile = 1 << 20;
+    variant.kernel().block.threads = 1024;
+    variant.kernel().block.rows_of_thread = 4 << 10;  // 12 floats a row
+    variant.kernel().block.keys_of_part = 2;
+    const auto refused = [&](std::int64_t batch, std::int64_t kv_len) {
+        const problem p = problem::mha(batch, 3, kv_len);
+        return refusal([&] { runs_of(p, variant, device_kind::opencl); });
+    };
+    CHECK(refused(2, 42).find("Fix: call the kernel for fewer batches at a time") != std::string::npos);
+    // Each group alone is small enough, but no call computes one alone there.
+    CHECK(refused(2, 84) ==
+          "mha: kernel mha_on_device keeps the state of all rows meanwhile, its floats are 1056964608, the limit of "
+          "opencl is 536870911, for one batch. Tensors in memory of opencl are used as a whole. Fix: pass fewer "
+          "queries or keys at a time, or copy the tensors to host memory, from where kernels take one group at a time");
+    CHECK(refused(1, 86) ==
+          "mha: kernel mha_on_device keeps the state of all rows meanwhile, its floats are 541065216, the limit of "
+          "opencl is 536870911, for one group of one batch. Fix: pass fewer queries or keys at a time, or copy the "
+          "tensors to host memory and call a kernel of the CPU");
+    CHECK(control.runs == 0);
+}
+
 TEST_CASE("tensors in memory of a device: what needs no addresses is checked") {
     for (const device_kind memory : {device_kind::cuda, device_kind::opencl, device_kind::vulkan}) {
         device_variant variant(memory);
