@@ -313,8 +313,8 @@ TEST_CASE("an instruction set beside a preference for a GPU") {
         call.isa = "x86_64";
         CHECK(answer(call, heed::status_code::invalid_argument) ==
               std::string("mha: instruction set \"x86_64\" (option 'isa' of the call) is one of CPUs, but the call ") +
-                  "asks for a GPU. Fix: leave one of the two out, or name an instruction set of a device: cuda_86, "
-                  "cuda_80, cuda_75, opencl, vulkan");
+                  "asks for a GPU. Fix: leave one of the two out, or name an instruction set of a device: cuda, "
+                  "cuda_86, cuda_80, cuda_75, opencl, vulkan");
         CHECK(why_cpu == "");
         call.isa = "sse9";
         CHECK(answer(call, heed::status_code::unsupported)
@@ -329,6 +329,12 @@ TEST_CASE("an instruction set beside a preference for a GPU") {
     call.device = device_preference::gpu_else_cpu;
     CHECK(answer(call, heed::status_code::ok) == "");
     CHECK(why_cpu == "the library has no kernel of vulkan for the pass \"forward\"");
+    call.isa = "cuda";
+    variant.kernel().types = heed::data_type::f16;
+    CHECK(answer(call, heed::status_code::ok) == "");
+    CHECK(why_cpu ==
+          "the library has kernels of cuda for tensors (query:key:value:output) of f16:f16:f16:f16, none for "
+          "f32:f32:f32:f32");
     call.isa = nullptr;
     {
         const environment_variable forced("HEED_ISA", "opencl");  // of a device: narrows down, and is none for the CPU
