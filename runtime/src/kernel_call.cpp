@@ -26,12 +26,16 @@ std::int64_t groups_of(part part, const variant_description &variant, const call
     return part == part::one_group ? 1 : variant.groups * (part == part::one_batch ? 1 : sizes.batch);
 }
 
+/// What kernels do with an operand. Those of devices read rows of a multiple of four elements in fours, where keys and
+/// values are concerned: generators/src/algorithm_gpu.cpp.
+enum class use { read, read_in_fours, written };
+
 /// query, key, value, output or log_sum_exp as the kernel sees it. The last two axes are group and batch; those before
 /// them make up what belongs to one group.
 class operand {
   public:
-    operand(const char *name, data_type type, bool written, device_kind device)
-        : name_(name), written_(written), device_(device), element_bytes_(bytes_of(type)) {
+    operand(const char *name, data_type type, use use, device_kind device)
+        : name_(name), use_(use), device_(device), element_bytes_(bytes_of(type)) {
         describe(buffer_, type, dimensions_, 0, device != device_kind::cpu);
     }
 
@@ -52,7 +56,8 @@ class operand {
     char *place() const noexcept { return place_; }
     bool has_data() const noexcept { return data_ != nullptr; }
     bool is_asked_for() const noexcept { return !in_scratch_; }
-    bool is_written() const noexcept { return written_; }
+    bool is_written() const noexcept { return use_ == use::written; }
+    bool is_read_in_fours() const noexcept { return use_ == use::read_in_fours; }
     const char *name() const noexcept { return name_; }
     halide_buffer_t *buffer() noexcept { return &buffer_; }
 
@@ -63,10 +68,9 @@ class operand {
         return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
     }
 
-    /// Whether what kernels promise each other of memory holds: see lies_compact.
-    bool can_be_used_in_place(bool in_fours) const noexcept {
+    bool can_be_used_in_place() const noexcept {
         return std::all_of(axes_, axes_ + buffer_.dimensions, [](const axis &axis) { return axis.stride >= 0; }) &&
-               (!in_fours || axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(1));
+               can_be_read_in_fours(1);
     }
 
     bool span_fits(part part) const noexcept {
@@ -81,18 +85,22 @@ class operand {
         return last <= limit;
     }
 
-    /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
-    /// multiple of four elements in fours, which begin at multiples of four.
+    /// Whether a part may be copied to a device and back as it lies in memory.
     bool lies_compact(part part) const {
         const int rank = buffer_.dimensions - axes_left_out(part);
-        return is_compact(axes_, rank) && (axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(rank));
+        return is_compact(axes_, rank) && can_be_read_in_fours(rank);
     }
 
-    bool begins_at_multiples_of_four(int rank) const noexcept {
-        const bool in_fours =
+    /// Whether all fours begin at multiples of four, as far as kernels count on it; those without gaps within the first
+    /// `rank` axes do where the first does.
+    bool can_be_read_in_fours(int rank) const noexcept {
+        if (use_ != use::read_in_fours || axes_[0].extent % 4 != 0) {
+            return true;
+        }
+        const bool is_multiple =
             !is_address_ || reinterpret_cast<std::uintptr_t>(data_) % static_cast<unsigned>(4 * element_bytes_) == 0;
-        return in_fours && std::all_of(axes_ + rank, axes_ + buffer_.dimensions,
-                                       [](const axis &outer) { return outer.stride % 4 == 0; });
+        return is_multiple && std::all_of(axes_ + rank, axes_ + buffer_.dimensions,
+                                          [](const axis &outer) { return outer.stride % 4 == 0; });
     }
 
     std::int64_t elements(part part) const noexcept {
@@ -138,14 +146,14 @@ class operand {
             dimensions_[group_axis] = {static_cast<std::int32_t>(group), 1, 0};
             place_ += group * axes_[group_axis].stride * element_bytes_;
         }
-        if (copy_ != nullptr && !written_) {
+        if (copy_ != nullptr && !is_written()) {
             copy_elements(copy_, dense_axes_, place_, axes_, copy_rank_, element_bytes_);
         }
         buffer_.host = reinterpret_cast<std::uint8_t *>(copy_ != nullptr ? copy_ : place_);
     }
 
     void end() {
-        if (copy_ != nullptr && written_) {
+        if (copy_ != nullptr && is_written()) {
             copy_elements(place_, axes_, copy_, dense_axes_, copy_rank_, element_bytes_);
         }
     }
@@ -154,7 +162,8 @@ class operand {
     int group_rank() const noexcept { return buffer_.dimensions - 2; }
 
     const char *name_;
-    bool written_, on_device_ = false, is_address_ = true, in_scratch_ = false;
+    use use_;
+    bool on_device_ = false, is_address_ = true, in_scratch_ = false;
     device_kind device_;
     int element_bytes_;
     char *data_ = nullptr;
@@ -253,10 +262,11 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     }
     const tensor_types &types = kernel.types;
     const bool for_device = kernel.device != device_kind::cpu;
-    operand query("query", types.query, false, kernel.device), key("key", types.key, false, kernel.device),
-        value("value", types.value, false, kernel.device);
-    operand output("output", types.output, true, kernel.device),
-        log_sum_exp("log_sum_exp", data_type::f32, true, kernel.device);
+    operand query("query", types.query, use::read, kernel.device);
+    operand key("key", types.key, use::read_in_fours, kernel.device);
+    operand value("value", types.value, use::read_in_fours, kernel.device);
+    operand output("output", types.output, use::written, kernel.device);
+    operand log_sum_exp("log_sum_exp", data_type::f32, use::written, kernel.device);
     split_heads(query, call.query, variant.groups);
     keep_groups(key, call.key, zeros);
     const bool has_value = call.value.rank > 0;
@@ -280,18 +290,18 @@ void call_kernel(const variant_description &variant, const kernel_description &k
     }
     if (memory != device_kind::cpu) {
         for (operand *operand : operands) {
-            const bool is_row_of_keys = operand == &key || operand == &value;
-            if (is_row_of_keys && no_keys) {
+            if (operand->is_read_in_fours() && no_keys) {
                 continue;  // it is in host memory and never read
             }
             operand->set_on_device(has_addresses(memory));
-            if (operand->is_on_device() && !operand->can_be_used_in_place(is_row_of_keys)) {
-                throw invalid_argument_error(text(
-                    variant.name, ": ", operand->name(), " lies in memory of ", name_of(memory),
-                    is_row_of_keys ? ", and has a stride that is negative or no multiple of four elements, or begins "
-                                     "between such multiples"
-                                   : ", and has a negative stride",
-                    ". Kernels use such memory as it is. Fix: copy the tensor"));
+            if (operand->is_on_device() && !operand->can_be_used_in_place()) {
+                throw invalid_argument_error(
+                    text(variant.name, ": ", operand->name(), " lies in memory of ", name_of(memory),
+                         operand->is_read_in_fours()
+                             ? ", and has a stride that is negative or no multiple of four elements, or begins "
+                               "between such multiples"
+                             : ", and has a negative stride",
+                         ". Kernels use such memory as it is. Fix: copy the tensor"));
             }
         }
     }

@@ -3,6 +3,7 @@
 // Calls of kernels of devices as far as they go without a device: what is refused, which parts a call is cut into, and
 // which reasons it gives. The kernels are fake and compute on the CPU.
 
+#include <HalideRuntime.h>
 #include <doctest/doctest.h>
 #include <heed/device.hpp>
 
@@ -206,6 +207,39 @@ TEST_CASE("tensors in memory of a device: what needs no addresses is checked") {
         });
         CHECK((answer == "nothing was refused") == !is_address);
     }
+}
+
+namespace {
+
+/// Where query, key, value and output of the last run lay.
+const void *places[4];
+
+int note_places(void **arguments) {
+    constexpr int numbers[] = {1, 2, 3, 6};
+    for (int i = 0; i < 4; ++i) {
+        places[i] = static_cast<const halide_buffer_t *>(arguments[numbers[i]])->host;
+    }
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("kernels read keys and values in fours, which begin at multiples of four: nothing else is copied for it") {
+    const control_scope scope;
+    device_variant variant(device_kind::cuda);
+    variant.kernel().run = note_places;
+    problem p = problem::mha(2, 3, 3);
+    for (std::vector<float> *all : {&p.q, &p.k, &p.v, &p.o}) {
+        all->push_back(0);
+    }
+    p.query = {p.q.data() + 1, p.query.extents()};
+    p.key = {p.k.data() + 1, p.key.extents()};
+    p.output = {p.o.data() + 1, p.output.extents()};
+    runs_of(p, variant);
+    CHECK(places[0] == p.query.data());
+    CHECK(places[1] != p.key.data());
+    CHECK(places[2] == p.value.data());
+    CHECK(places[3] == p.output.data());
 }
 
 TEST_CASE("handles need not be multiples of anything") {
