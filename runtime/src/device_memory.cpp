@@ -101,23 +101,26 @@ void install_cuda_hooks() {
 }
 
 device_memory::~device_memory() {
-    for (halide_buffer_t *buffer : lent_) free(*buffer);
+    for (halide_buffer_t *buffer : lent_) {
+        if (buffer->device != 0) halide_device_free(&context_, buffer);
+        buffer->flags = 0;
+    }
+    for (const wrapped_buffer &each : wrapped_) {
+        each.buffer->flags = 0;
+        if (each.buffer->device != 0) functions_of(each.kind).detach(&context_, each.buffer);
+    }
 }
 
 void device_memory::lend(halide_buffer_t &buffer, bool is_written) {
-    if (std::find(lent_.begin(), lent_.end(), &buffer) == lent_.end()) lent_.push_back(&buffer);
+    lent_.push_back(&buffer);
     buffer.flags = 0;
     if (!is_written) buffer.flags = halide_buffer_flag_host_dirty;
 }
 
 int device_memory::fetch(halide_buffer_t &buffer) noexcept { return halide_copy_to_host(&context_, &buffer); }
 
-void device_memory::free(halide_buffer_t &buffer) noexcept {
-    if (buffer.device != 0) halide_device_free(&context_, &buffer);
-    buffer.flags = 0;
-}
-
-int device_memory::wrap(halide_buffer_t &buffer, char *data, device_kind kind) noexcept {
+int device_memory::wrap(halide_buffer_t &buffer, char *data, device_kind kind) {
+    wrapped_.push_back({&buffer, kind});
     buffer.host = nullptr;
     buffer.flags = 0;
     const auto handle = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(data));
@@ -127,14 +130,13 @@ int device_memory::wrap(halide_buffer_t &buffer, char *data, device_kind kind) n
     return functions_of(kind).wrap(&context_, &buffer, handle);
 }
 
-void device_memory::release(halide_buffer_t &buffer, device_kind kind) noexcept {
-    buffer.flags = 0;
-    if (buffer.device != 0) {
-        functions_of(kind).detach(&context_, &buffer);
-    }
-}
-
 int device_memory::finish(halide_buffer_t &wrapped) noexcept { return halide_device_sync(&context_, &wrapped); }
+
+void device_memory::finish() noexcept {
+    const auto any = std::find_if(wrapped_.begin(), wrapped_.end(),
+                                  [](const wrapped_buffer &each) { return each.buffer->device != 0; });
+    if (any != wrapped_.end()) finish(*any->buffer);
+}
 
 }  // namespace heed::detail
 

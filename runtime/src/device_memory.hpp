@@ -17,8 +17,8 @@ namespace heed::detail {
 /// Makes Halide work in the caller's context and stream in calls on memory of CUDA, once per process.
 void install_cuda_hooks();
 
-/// Frees what kernels allocated on the device for the buffers that it was told of, or hands it to those to come,
-/// whatever happens.
+/// Frees what kernels allocated on the device for the buffers that it was told of, or hands it to those to come, and
+/// parts buffers from the caller's memory, whatever happens.
 class device_memory {
   public:
     explicit device_memory(call_context &context) noexcept : context_(context) {}
@@ -32,18 +32,23 @@ class device_memory {
     /// Brings what the kernel wrote back to host memory. Returns Halide's result.
     int fetch(halide_buffer_t &buffer) noexcept;
 
-    void free(halide_buffer_t &buffer) noexcept;
-
-    /// Makes `buffer` stand for memory of the device, `data`, until it is released. Returns Halide's result.
-    int wrap(halide_buffer_t &buffer, char *data, device_kind kind) noexcept;
-    void release(halide_buffer_t &buffer, device_kind kind) noexcept;
+    /// Makes `buffer` stand for memory of the device, `data`. Returns Halide's result.
+    int wrap(halide_buffer_t &buffer, char *data, device_kind kind);
 
     /// Waits for what was begun on the device. Returns Halide's result.
     int finish(halide_buffer_t &wrapped) noexcept;
+    /// The same, where anything is wrapped at all.
+    void finish() noexcept;
 
   private:
+    struct wrapped_buffer {
+        halide_buffer_t *buffer;
+        device_kind kind;
+    };
+
     call_context &context_;
     std::vector<halide_buffer_t *> lent_;
+    std::vector<wrapped_buffer> wrapped_;
 };
 
 }  // namespace heed::detail

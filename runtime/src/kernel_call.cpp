@@ -6,191 +6,18 @@
 #include <vector>
 
 #include <heed/device.hpp>
-#include "device_limits.hpp"
 
+#include "device_limits.hpp"
 #include "device_memory.hpp"
 #include "kernel_arguments.hpp"
+#include "operand.hpp"
 
 namespace heed::detail {
 namespace {
 
-/// What one run of the kernel covers.
-enum class part { everything, one_batch, one_group };
-
-constexpr int axes_left_out(part part) noexcept {
-    return part == part::everything ? 0 : part == part::one_batch ? 1 : 2;
-}
-
 /// Groups of all batches together that are computed at a time.
 std::int64_t groups_of(part part, const variant_description &variant, const call_sizes &sizes) noexcept {
     return part == part::one_group ? 1 : variant.groups * (part == part::one_batch ? 1 : sizes.batch);
-}
-
-/// query, key, value, output or log_sum_exp as the kernel sees it. The last two axes are group and batch; those before
-/// them make up what belongs to one group.
-class operand {
-  public:
-    operand(const char *name, data_type type, bool written, device_kind device)
-        : name_(name), written_(written), device_(device), element_bytes_(bytes_of(type)) {
-        describe(buffer_, type, dimensions_, 0, device != device_kind::cpu);
-    }
-
-    /// head_dim or value_dim: kernels insist on its stride, also where there is one element only.
-    void add_innermost_axis(std::int64_t extent) noexcept { axes_[buffer_.dimensions++] = {extent, 1}; }
-
-    void add_axis(std::int64_t extent, std::int64_t stride) noexcept {
-        axes_[buffer_.dimensions++] = {extent, extent > 1 ? stride : 0};
-    }
-
-    void set_data(char *data) noexcept { data_ = data; }
-    /// The data lie in memory of a device, which kernels read and write as they lie: at an address or behind a handle.
-    void set_on_device(bool is_address) noexcept {
-        on_device_ = data_ != nullptr;
-        is_address_ = is_address;
-    }
-    bool is_on_device() const noexcept { return on_device_; }
-    char *place() const noexcept { return place_; }
-    bool has_data() const noexcept { return data_ != nullptr; }
-    bool is_asked_for() const noexcept { return !in_scratch_; }
-    bool is_written() const noexcept { return written_; }
-    const char *name() const noexcept { return name_; }
-    halide_buffer_t *buffer() noexcept { return &buffer_; }
-
-    bool fits(part part) const noexcept {
-        if (device_ != device_kind::cpu) {
-            return elements(part) <= limits_of(device_).elements && (!on_device_ || span_fits(part));
-        }
-        return fits_halide(axes_, buffer_.dimensions - axes_left_out(part));
-    }
-
-    /// Whether what kernels promise each other of memory holds: see lies_compact.
-    bool can_be_used_in_place(bool in_fours) const noexcept {
-        return std::all_of(axes_, axes_ + buffer_.dimensions, [](const axis &axis) { return axis.stride >= 0; }) &&
-               (!in_fours || axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(1));
-    }
-
-    bool span_fits(part part) const noexcept {
-        const std::int64_t limit = limits_of(device_).elements;
-        std::int64_t last = 0;
-        for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
-            if (axes_[i].extent > 1 && axes_[i].stride > limit / axes_[i].extent) {
-                return false;
-            }
-            last += (std::max<std::int64_t>(axes_[i].extent, 1) - 1) * axes_[i].stride;
-        }
-        return last <= limit;
-    }
-
-    /// Whether a part may be copied to a device and back as it lies in memory. Kernels of devices read rows of a
-    /// multiple of four elements in fours, which begin at multiples of four.
-    bool lies_compact(part part) const {
-        const int rank = buffer_.dimensions - axes_left_out(part);
-        return is_compact(axes_, rank) && (axes_[0].extent % 4 != 0 || begins_at_multiples_of_four(rank));
-    }
-
-    bool begins_at_multiples_of_four(int rank) const noexcept {
-        const bool in_fours =
-            !is_address_ || reinterpret_cast<std::uintptr_t>(data_) % static_cast<unsigned>(4 * element_bytes_) == 0;
-        return in_fours && std::all_of(axes_ + rank, axes_ + buffer_.dimensions,
-                                       [](const axis &outer) { return outer.stride % 4 == 0; });
-    }
-
-    std::int64_t elements(part part) const noexcept {
-        std::int64_t count = 1;
-        for (int i = 0; i < buffer_.dimensions - axes_left_out(part); ++i) {
-            count *= axes_[i].extent;
-        }
-        return count;
-    }
-
-    /// Backs a result that nobody asked for; parts that run one after the other share the memory.
-    void use_scratch(part part) {
-        in_scratch_ = true;
-        data_ = reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(elements(part))));
-        make_dense(axes_, buffer_.dimensions);
-        for (int i = 0; i < axes_left_out(part); ++i) {
-            axes_[buffer_.dimensions - 1 - i].stride = 0;
-        }
-    }
-
-    /// Makes each part pass through dense memory, for strides within it that Halide cannot count or a device copy.
-    void use_copies(part part) {
-        copy_rank_ = buffer_.dimensions - axes_left_out(part);
-        for (int i = 0; i < copy_rank_; ++i) {
-            dense_axes_[i] = axes_[i];
-        }
-        copy_ =
-            reinterpret_cast<char *>(scratch_.allocate(static_cast<std::size_t>(make_dense(dense_axes_, copy_rank_))));
-    }
-
-    /// Points the buffer at what belongs to the part that starts at `batch` and `group`.
-    void begin(part part, std::int64_t batch, std::int64_t group) {
-        for (int i = 0; i < buffer_.dimensions; ++i) {
-            dimensions_[i] = halide_dimension(i < copy_rank_ ? dense_axes_[i] : axes_[i]);
-        }
-        const int batch_axis = group_rank() + 1, group_axis = group_rank();
-        place_ = data_;
-        if (part != part::everything) {
-            dimensions_[batch_axis] = {static_cast<std::int32_t>(batch), 1, 0};
-            place_ += batch * axes_[batch_axis].stride * element_bytes_;
-        }
-        if (part == part::one_group) {
-            dimensions_[group_axis] = {static_cast<std::int32_t>(group), 1, 0};
-            place_ += group * axes_[group_axis].stride * element_bytes_;
-        }
-        if (copy_ != nullptr && !written_) {
-            copy_elements(copy_, dense_axes_, place_, axes_, copy_rank_, element_bytes_);
-        }
-        buffer_.host = reinterpret_cast<std::uint8_t *>(copy_ != nullptr ? copy_ : place_);
-    }
-
-    void end() {
-        if (copy_ != nullptr && written_) {
-            copy_elements(place_, axes_, copy_, dense_axes_, copy_rank_, element_bytes_);
-        }
-    }
-
-  private:
-    int group_rank() const noexcept { return buffer_.dimensions - 2; }
-
-    const char *name_;
-    bool written_, on_device_ = false, is_address_ = true, in_scratch_ = false;
-    device_kind device_;
-    int element_bytes_;
-    char *data_ = nullptr;
-    axis axes_[5];
-    halide_buffer_t buffer_ = {};
-    halide_dimension_t dimensions_[5];
-    char *place_ = nullptr;
-    char *copy_ = nullptr;
-    int copy_rank_ = 0;
-    axis dense_axes_[5];
-    scratch_block scratch_;
-};
-
-/// Adds the axes of (batch, heads, rows[, dim]), heads split into (head in group, group).
-void split_heads(operand &operand, const tensor_shape &shape, std::int64_t groups) noexcept {
-    const auto &[batch, heads, rows, dim] = shape.axes;
-    const std::int64_t heads_in_group = heads.extent / groups;
-    if (shape.rank == 4) {
-        operand.add_innermost_axis(dim.extent);
-    }
-    operand.add_axis(heads_in_group, heads.stride);
-    operand.add_axis(rows.extent, rows.stride);
-    operand.add_axis(groups, heads.stride * heads_in_group);
-    operand.add_axis(batch.extent, batch.stride);
-    operand.set_data(shape.data);
-}
-
-/// Adds the axes of (batch, groups, keys, dim). Without keys the kernel gets one that it never reads: `zeros`.
-void keep_groups(operand &operand, const tensor_shape &shape, char *zeros) noexcept {
-    const auto &[batch, groups, keys, dim] = shape.axes;
-    const bool empty = keys.extent == 0;
-    operand.add_innermost_axis(dim.extent);
-    operand.add_axis(empty ? 1 : keys.extent, keys.stride);
-    operand.add_axis(groups.extent, empty ? 0 : groups.stride);
-    operand.add_axis(batch.extent, empty ? 0 : batch.stride);
-    operand.set_data(empty ? zeros : shape.data);
 }
 
 /// Mesa's driver of Vulkan for CPUs leaves a thread's loops after 65535 turns, without a word.
@@ -202,192 +29,317 @@ device_limits limits_of_driver(device_kind device) {
     return limits;
 }
 
-/// The kernel with what it takes on the device and brings back from there.
-int run_on_device(const kernel_description &kernel, const std::vector<operand *> &operands, void **arguments,
-                  device_kind memory, device_memory &lent) {
-    int result = 0;
-    for (operand *operand : operands) {
-        if (!operand->is_on_device()) {
-            lent.lend(*operand->buffer(), operand->is_written());
-        } else if (result == 0) {
-            result = lent.wrap(*operand->buffer(), operand->place(), memory);
+/// Also of one that nobody asked for: kernels write it all the same.
+tensor_shape log_sum_exp_shape(const checked_call &call) noexcept {
+    if (call.log_sum_exp.rank > 0) {
+        return call.log_sum_exp;
+    }
+    tensor_shape shape;
+    shape.rank = 3;
+    std::copy(call.query.axes, call.query.axes + 3, shape.axes);
+    for (axis &axis : shape.axes) {
+        axis.stride = 0;
+    }
+    return shape;
+}
+
+/// A call with its operands, which is cut into parts that the kernel can take.
+class kernel_call {
+  public:
+    kernel_call(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
+                device_kind memory, call_context &context);
+
+    void run(const tensor *inputs);
+
+  private:
+    bool is_for_device() const noexcept { return kernel_.device != device_kind::cpu; }
+    bool has_no_keys() const noexcept { return sizes_.kv_len == 0; }
+
+    char *zeros_for_keys();
+    void use_memory_of_device();
+
+    std::string why_too_large(part part) const;
+    part choose_part() const;
+    void refuse_too_large_groups() const;
+    [[noreturn]] void refuse_parts(const std::string &why_not_everything, const std::string &why_not_one_batch) const;
+    void allocate();
+
+    std::vector<void *> arguments_of(input_list &list, const tensor *inputs, device_memory &lent) const;
+    void make_tables(const std::vector<void *> &of_inputs, table_list &tables);
+    std::vector<void *> all_arguments(const std::vector<void *> &of_inputs, table_list &tables);
+
+    void run_part(void **arguments, std::int64_t batch, std::int64_t group);
+    int run_on_device(void **arguments);
+    int take_to_device(device_memory &taken);
+    int bring_back(device_memory &taken);
+    void check(int result) const;
+
+    const variant_description &variant_;
+    const kernel_description &kernel_;
+    const call_sizes sizes_;
+    const device_kind memory_;
+    call_context &context_;
+    device_limits limits_;
+    needs_of_group needs_;
+    scratch_block zeros_;
+    operand query_, key_, value_, output_, log_sum_exp_;
+    std::vector<operand *> operands_;  ///< without value_ where there is none
+    bool has_value_;
+    part part_ = part::everything;
+
+    // What arguments point at.
+    void *user_context_ = &context_;
+    std::int32_t q_len_, kv_len_;
+};
+
+kernel_call::kernel_call(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
+                         device_kind memory, call_context &context)
+    : variant_(variant),
+      kernel_(kernel),
+      sizes_(call.sizes),
+      memory_(memory),
+      context_(context),
+      limits_(limits_of_driver(kernel.device)),
+      query_("query", kernel.types.query, use::read, kernel.device),
+      key_("key", kernel.types.key, use::read_in_fours, kernel.device),
+      value_("value", kernel.types.value, use::read_in_fours, kernel.device),
+      output_("output", kernel.types.output, use::written, kernel.device),
+      log_sum_exp_("log_sum_exp", data_type::f32, use::written, kernel.device),
+      operands_{&query_, &key_, &output_, &log_sum_exp_},
+      has_value_(call.value.rank > 0),
+      q_len_(static_cast<std::int32_t>(call.sizes.q_len)),
+      kv_len_(static_cast<std::int32_t>(call.sizes.kv_len)) {
+    char *const zeros = has_no_keys() ? zeros_for_keys() : nullptr;
+    query_.split_heads(call.query, variant.groups);
+    key_.keep_groups(call.key, zeros);
+    if (has_value_) {
+        value_.keep_groups(call.value, zeros);
+        operands_.push_back(&value_);
+    }
+    output_.split_heads(call.output, variant.groups);
+    log_sum_exp_.split_heads(log_sum_exp_shape(call), variant.groups);
+    if (is_for_device()) {
+        needs_ = needs_of(variant, kernel, sizes_);
+    }
+    if (memory != device_kind::cpu) {
+        use_memory_of_device();
+    }
+}
+
+/// One key, or value.
+char *kernel_call::zeros_for_keys() {
+    const std::size_t count = static_cast<std::size_t>(std::max(variant_.head_dim, variant_.value_dim));
+    float *const floats = zeros_.allocate(count);
+    std::fill(floats, floats + count, 0.0f);
+    return reinterpret_cast<char *>(floats);
+}
+
+void kernel_call::use_memory_of_device() {
+    for (operand *operand : operands_) {
+        if (operand->is_read_in_fours() && has_no_keys()) {
+            continue;  // it is in host memory and never read
         }
+        operand->set_on_device(has_addresses(memory_));
+        if (operand->is_on_device() && !operand->can_be_used_in_place()) {
+            throw invalid_argument_error(
+                text(variant_.name, ": ", operand->name(), " lies in memory of ", name_of(memory_),
+                     operand->is_read_in_fours() ? ", and has a stride that is negative or no multiple of four "
+                                                   "elements, or begins between such multiples"
+                                                 : ", and has a negative stride",
+                     ". Kernels use such memory as it is. Fix: copy the tensor"));
+        }
+    }
+}
+
+std::string kernel_call::why_too_large(part part) const {
+    for (const operand *operand : operands_) {
+        if (!operand->fits(part)) {
+            return text(operand->name(), " has more than ", limits_.elements,
+                        " elements, or as many with the gaps between them");
+        }
+    }
+    return is_for_device() ? why_too_many(groups_of(part, variant_, sizes_), needs_, kernel_, limits_) : std::string();
+}
+
+/// The largest one that the kernel can take.
+part kernel_call::choose_part() const {
+    const std::string why_not_everything = why_too_large(part::everything);
+    if (why_not_everything.empty()) {
+        return part::everything;
+    }
+    const std::string why_not_one_batch = why_too_large(part::one_batch);
+    if (!why_not_one_batch.empty()) {
+        refuse_too_large_groups();
+    }
+    if (!has_addresses(memory_)) {
+        refuse_parts(why_not_everything, why_not_one_batch);
+    }
+    return why_not_one_batch.empty() ? part::one_batch : part::one_group;
+}
+
+/// There is no smaller part.
+void kernel_call::refuse_too_large_groups() const {
+    const std::string why_never = is_for_device() ? why_too_many(1, needs_, kernel_, limits_) : std::string();
+    if (!why_never.empty()) {
+        throw does_not_fit_error(text(variant_.name, ": ", why_never,
+                                      ", for one group of one batch. Fix: pass fewer queries or keys at a time, or ",
+                                      memory_ == device_kind::cpu
+                                          ? "call a kernel of the CPU"
+                                          : "copy the tensors to host memory and call a kernel of the CPU"));
+    }
+    for (const operand *operand : operands_) {
+        const std::int64_t elements = operand->elements(part::one_group);
+        // Others can be copied into less memory.
+        if (elements > limits_.elements || (operand->is_on_device() && !operand->fits(part::one_group))) {
+            throw does_not_fit_error(text(variant_.name, ": ", operand->name(), " has ", elements,
+                                          " elements for each batch and group, kernels count at most ",
+                                          limits_.elements,
+                                          operand->is_on_device() ? ", the gaps between them included" : "",
+                                          ". Fix: pass fewer queries or keys at a time"));
+        }
+    }
+}
+
+void kernel_call::refuse_parts(const std::string &why_not_everything, const std::string &why_not_one_batch) const {
+    const bool has_small_batches = why_not_one_batch.empty();
+    throw does_not_fit_error(
+        text(variant_.name, ": ", has_small_batches ? why_not_everything : why_not_one_batch + ", for one batch",
+             ". Tensors in memory of ", name_of(memory_), " are used as a whole. Fix: ",
+             has_small_batches ? "call the kernel for fewer batches at a time"
+                               : "pass fewer queries or keys at a time, or copy the tensors to host memory, from where "
+                                 "kernels take one group at a time"));
+}
+
+/// What the chosen part needs besides the caller's memory.
+void kernel_call::allocate() {
+    for (operand *operand : operands_) {
+        if (!operand->has_data()) {
+            operand->use_scratch(part_);
+        } else if (!operand->fits(part_) ||
+                   (is_for_device() && !operand->is_on_device() && !operand->lies_compact(part_))) {
+            operand->use_copies(part_);
+        }
+    }
+}
+
+std::vector<void *> kernel_call::arguments_of(input_list &list, const tensor *inputs, device_memory &lent) const {
+    std::vector<void *> arguments;
+    arguments.reserve(static_cast<std::size_t>(variant_.input_count));
+    for (int i = 0; i < variant_.input_count; ++i) {
+        arguments.push_back(list.argument(i, inputs[i]));
+        if (is_for_device() && inputs[i].rank > 0) {
+            lent.lend(*static_cast<halide_buffer_t *>(arguments.back()));
+        }
+    }
+    return arguments;
+}
+
+void kernel_call::make_tables(const std::vector<void *> &of_inputs, table_list &tables) {
+    if (kernel_.table_count == 0) {
+        return;
+    }
+    std::vector<void *> arguments = {&user_context_};
+    arguments.insert(arguments.end(), of_inputs.begin(), of_inputs.end());
+    arguments.insert(arguments.end(), {&q_len_, &kv_len_});
+    tables.append_to(arguments);
+    check(kernel_.make_tables(arguments.data()));
+    tables.pass_any_check();
+}
+
+/// In the order of kernel_description::run.
+std::vector<void *> kernel_call::all_arguments(const std::vector<void *> &of_inputs, table_list &tables) {
+    std::vector<void *> arguments;
+    arguments.reserve(of_inputs.size() + static_cast<std::size_t>(kernel_.table_count) + 8);
+    arguments.insert(arguments.end(), {&user_context_, query_.buffer(), key_.buffer()});
+    if (has_value_) {
+        arguments.push_back(value_.buffer());
+    }
+    arguments.insert(arguments.end(), of_inputs.begin(), of_inputs.end());
+    tables.append_to(arguments);
+    arguments.insert(arguments.end(), {&q_len_, &kv_len_, output_.buffer(), log_sum_exp_.buffer()});
+    return arguments;
+}
+
+void kernel_call::run(const tensor *inputs) {
+    part_ = choose_part();
+    allocate();
+    input_list list(variant_, inputs, has_no_keys(), is_for_device());
+    device_memory lent(context_);
+    const std::vector<void *> of_inputs = arguments_of(list, inputs, lent);
+    table_list tables(variant_, kernel_, sizes_);
+    make_tables(of_inputs, tables);
+    std::vector<void *> arguments = all_arguments(of_inputs, tables);
+
+    const std::int64_t batches = part_ == part::everything ? 1 : sizes_.batch;
+    const std::int64_t groups = part_ == part::one_group ? variant_.groups : 1;
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+        for (std::int64_t group = 0; group < groups; ++group) {
+            run_part(arguments.data(), batch, group);
+        }
+    }
+}
+
+void kernel_call::run_part(void **arguments, std::int64_t batch, std::int64_t group) {
+    for (operand *operand : operands_) {
+        operand->begin(part_, batch, group);
+    }
+    check(is_for_device() ? run_on_device(arguments) : kernel_.run(arguments));
+    for (operand *operand : operands_) {
+        operand->end();
+    }
+}
+
+/// The kernel with what it takes on the device and brings back from there.
+int kernel_call::run_on_device(void **arguments) {
+    device_memory taken(context_);
+    int result = take_to_device(taken);
+    if (result == 0) {
+        result = kernel_.run(arguments);
     }
     if (result == 0) {
-        result = kernel.run(arguments);
+        result = bring_back(taken);
     }
-    for (operand *operand : operands) {
-        if (result == 0 && operand->is_written() && operand->is_asked_for()) {
-            result = operand->is_on_device() ? lent.finish(*operand->buffer()) : lent.fetch(*operand->buffer());
-        }
-    }
-    for (operand *operand : operands) {
-        // After a failure, too, nothing works on the caller's memory any more.
-        if (result != 0 && operand->is_on_device() && operand->buffer()->device != 0) {
-            lent.finish(*operand->buffer());
-            break;
-        }
-    }
-    for (operand *operand : operands) {
-        if (operand->is_on_device()) {
-            lent.release(*operand->buffer(), memory);
-        } else {
-            lent.free(*operand->buffer());
-        }
+    if (result != 0) {
+        taken.finish();  // nothing works on the caller's memory any more
     }
     return result;
+}
+
+int kernel_call::take_to_device(device_memory &taken) {
+    for (operand *operand : operands_) {
+        if (!operand->is_on_device()) {
+            taken.lend(*operand->buffer(), operand->is_written());
+        } else if (const int result = taken.wrap(*operand->buffer(), operand->place(), memory_); result != 0) {
+            return result;
+        }
+    }
+    return 0;
+}
+
+int kernel_call::bring_back(device_memory &taken) {
+    for (operand *operand : operands_) {
+        if (!operand->is_written() || !operand->is_asked_for()) {
+            continue;
+        }
+        const int result = operand->is_on_device() ? taken.finish(*operand->buffer()) : taken.fetch(*operand->buffer());
+        if (result != 0) {
+            return result;
+        }
+    }
+    return 0;
+}
+
+void kernel_call::check(int result) const {
+    if (result != 0 || !context_.error_text.empty()) {
+        report(variant_, kernel_, context_, result);
+    }
 }
 
 }  // namespace
 
 void call_kernel(const variant_description &variant, const kernel_description &kernel, const checked_call &call,
                  const tensor *inputs, device_kind memory, call_context &context) {
-    const bool no_keys = call.sizes.kv_len == 0;
-    scratch_block zero_block;
-    char *zeros = nullptr;
-    if (no_keys) {
-        const std::size_t count = static_cast<std::size_t>(std::max(variant.head_dim, variant.value_dim));
-        float *const floats = zero_block.allocate(count);
-        std::fill(floats, floats + count, 0.0f);
-        zeros = reinterpret_cast<char *>(floats);
-    }
-    const tensor_types &types = kernel.types;
-    const bool for_device = kernel.device != device_kind::cpu;
-    operand query("query", types.query, false, kernel.device), key("key", types.key, false, kernel.device),
-        value("value", types.value, false, kernel.device);
-    operand output("output", types.output, true, kernel.device),
-        log_sum_exp("log_sum_exp", data_type::f32, true, kernel.device);
-    split_heads(query, call.query, variant.groups);
-    keep_groups(key, call.key, zeros);
-    const bool has_value = call.value.rank > 0;
-    if (has_value) {
-        keep_groups(value, call.value, zeros);
-    }
-    split_heads(output, call.output, variant.groups);
-    tensor_shape log_sum_exp_shape = call.log_sum_exp;
-    if (log_sum_exp_shape.rank == 0) {
-        log_sum_exp_shape.rank = 3;
-        std::copy(call.query.axes, call.query.axes + 3, log_sum_exp_shape.axes);
-        for (axis &axis : log_sum_exp_shape.axes) {
-            axis.stride = 0;
-        }
-    }
-    split_heads(log_sum_exp, log_sum_exp_shape, variant.groups);
-
-    std::vector<operand *> operands = {&query, &key, &output, &log_sum_exp};
-    if (has_value) {
-        operands.push_back(&value);
-    }
-    if (memory != device_kind::cpu) {
-        for (operand *operand : operands) {
-            const bool is_row_of_keys = operand == &key || operand == &value;
-            if (is_row_of_keys && no_keys) {
-                continue;  // it is in host memory and never read
-            }
-            operand->set_on_device(has_addresses(memory));
-            if (operand->is_on_device() && !operand->can_be_used_in_place(is_row_of_keys)) {
-                throw invalid_argument_error(text(
-                    variant.name, ": ", operand->name(), " lies in memory of ", name_of(memory),
-                    is_row_of_keys ? ", and has a stride that is negative or no multiple of four elements, or begins "
-                                     "between such multiples"
-                                   : ", and has a negative stride",
-                    ". Kernels use such memory as it is. Fix: copy the tensor"));
-            }
-        }
-    }
-    const device_limits limits = limits_of_driver(kernel.device);
-    const std::int64_t limit = limits.elements;
-    const needs_of_group needs = for_device ? needs_of(variant, kernel, call.sizes) : needs_of_group{};
-    const auto why_too_large = [&](part part) -> std::string {
-        for (const operand *operand : operands) {
-            if (!operand->fits(part)) {
-                return text(operand->name(), " has more than ", limit,
-                            " elements, or as many with the gaps between them");
-            }
-        }
-        return for_device ? why_too_many(groups_of(part, variant, call.sizes), needs, kernel, limits) : std::string();
-    };
-    const std::string why_not_everything = why_too_large(part::everything);
-    const part part = why_not_everything.empty()               ? part::everything
-                      : why_too_large(part::one_batch).empty() ? part::one_batch
-                                                               : part::one_group;
-    if (!has_addresses(memory) && part != part::everything) {
-        throw does_not_fit_error(text(variant.name, ": ", why_not_everything, ". Tensors in memory of ",
-                                      name_of(memory),
-                                      " are used as a whole. Fix: call the kernel for fewer batches at a time"));
-    }
-    if (for_device && part == part::one_group) {
-        const std::string why_never = why_too_many(1, needs, kernel, limits);
-        if (!why_never.empty()) {
-            throw does_not_fit_error(text(variant.name, ": ", why_never,
-                                          ", for one group of one batch. Fix: pass fewer queries or keys at a time, or "
-                                          "call a kernel of the CPU"));
-        }
-    }
-    for (operand *operand : operands) {
-        if (part == part::one_group && !operand->fits(part)) {
-            if (operand->elements(part) > limit || operand->is_on_device()) {
-                throw does_not_fit_error(text(variant.name, ": ", operand->name(), " has ", operand->elements(part),
-                                              " elements for each batch and group, kernels count at most ", limit,
-                                              operand->is_on_device() ? ", the gaps between them included" : "",
-                                              ". Fix: pass fewer queries or keys at a time"));
-            }
-            operand->use_copies(part);
-        } else if (!operand->has_data()) {
-            operand->use_scratch(part);
-        } else if (for_device && !operand->is_on_device() && !operand->lies_compact(part)) {
-            operand->use_copies(part);
-        }
-    }
-
-    input_list list(variant, inputs, no_keys, for_device);
-    device_memory lent(context);
-    void *user_context = &context;
-    std::int32_t q_len = static_cast<std::int32_t>(call.sizes.q_len);
-    std::int32_t kv_len = static_cast<std::int32_t>(call.sizes.kv_len);
-    std::vector<void *> arguments = {&user_context, query.buffer(), key.buffer()};
-    if (has_value) {
-        arguments.push_back(value.buffer());
-    }
-    arguments.reserve(static_cast<std::size_t>(variant.input_count + kernel.table_count) + 8);
-    for (int i = 0; i < variant.input_count; ++i) {
-        arguments.push_back(list.argument(i, inputs[i]));
-        if (for_device && inputs[i].rank > 0) {
-            lent.lend(*static_cast<halide_buffer_t *>(arguments.back()));
-        }
-    }
-    table_list tables(variant, kernel, call.sizes);
-    if (kernel.table_count > 0) {
-        std::vector<void *> of_tables = {&user_context};
-        of_tables.insert(of_tables.end(), arguments.begin() + 4, arguments.end());
-        of_tables.insert(of_tables.end(), {&q_len, &kv_len});
-        tables.append_to(of_tables);
-        const int result = kernel.make_tables(of_tables.data());
-        if (result != 0 || !context.error_text.empty()) {
-            report(variant, kernel, context, result);
-        }
-        tables.pass_any_check();
-        tables.append_to(arguments);
-    }
-    arguments.insert(arguments.end(), {&q_len, &kv_len, output.buffer(), log_sum_exp.buffer()});
-
-    const std::int64_t batches = part == part::everything ? 1 : call.sizes.batch;
-    const std::int64_t groups = part == part::one_group ? variant.groups : 1;
-    for (std::int64_t batch = 0; batch < batches; ++batch) {
-        for (std::int64_t group = 0; group < groups; ++group) {
-            for (operand *operand : operands) {
-                operand->begin(part, batch, group);
-            }
-            const int result = for_device ? run_on_device(kernel, operands, arguments.data(), memory, lent)
-                                          : kernel.run(arguments.data());
-            if (result != 0 || !context.error_text.empty()) {
-                report(variant, kernel, context, result);
-            }
-            for (operand *operand : operands) {
-                operand->end();
-            }
-        }
-    }
+    kernel_call(variant, kernel, call, memory, context).run(inputs);
 }
 
 }  // namespace heed::detail

@@ -53,6 +53,31 @@ void check_refusal_and_fallback(heed::status_code code, const std::string &reaso
     CHECK(done.wrote);
 }
 
+/// "cuda" on a device of version 7.5.
+void check_levels_by_one_name() {
+    const heed::variant_description &dense = kernels::dense.description();
+    const heed::kernel_description *of_cuda = std::find_if(dense.kernels, dense.kernels + dense.kernel_count,
+                                                           [](const auto &each) { return each.device_version == 80; });
+    REQUIRE(of_cuda != dense.kernels + dense.kernel_count);
+    heed::kernel_description levels[] = {*of_cuda, *of_cuda, *of_cuda};
+    levels[0].isa = "cuda_86";
+    levels[0].device_version = 86;
+    levels[2].isa = "cuda_75";
+    levels[2].device_version = 75;
+    heed::variant_description variant = dense;
+    variant.kernels = levels;
+    variant.kernel_count = 3;
+    CHECK(&heed::choose_kernel(variant, "cuda") == levels + 2);
+    variant.kernel_count = 2;
+    CHECK_THROWS_WITH_AS(
+        (void)heed::choose_kernel(variant, "cuda"),
+        "dense: instruction set \"cuda\" (option 'isa' of the call) cannot be used: a fake has version "
+        "7.5, the kernel was compiled for 8.0. Names: avx512, avx2, x86_64, neon, cuda, cuda_86, "
+        "cuda_80; in the library for such calls: cuda_86, cuda_80; usable here: none. Fix: choose a "
+        "usable one, or none to get the best.",
+        heed::unsupported_error);
+}
+
 }  // namespace
 
 TEST_CASE("a fake driver without a device") {
@@ -70,6 +95,7 @@ TEST_CASE("a fake driver with an old device") {
     CHECK(fake.version == 75);
     check_refusal_and_fallback(heed::status_code::unsupported,
                                "cuda_80: a fake has version 7.5, the kernel was compiled for 8.0");
+    check_levels_by_one_name();
 }
 
 TEST_CASE("a fake driver whose device has no memory") {

@@ -3,6 +3,7 @@
 // Calls of kernels of devices as far as they go without a device: what is refused, which parts a call is cut into, and
 // which reasons it gives. The kernels are fake and compute on the CPU.
 
+#include <HalideRuntime.h>
 #include <doctest/doctest.h>
 #include <heed/device.hpp>
 
@@ -142,6 +143,30 @@ TEST_CASE("calls on memory that has no addresses cannot be cut into parts") {
     }
 }
 
+TEST_CASE("calls on memory that has no addresses, too large for one batch: the fix is one that helps") {
+    const control_scope scope;
+    device_variant variant(device_kind::opencl);
+    variant.kernel().query_tile = 1 << 20;
+    variant.kernel().block.threads = 1024;
+    variant.kernel().block.rows_of_thread = 4 << 10;  // 12 floats a row
+    variant.kernel().block.keys_of_part = 2;
+    const auto refused = [&](std::int64_t batch, std::int64_t kv_len) {
+        const problem p = problem::mha(batch, 3, kv_len);
+        return refusal([&] { runs_of(p, variant, device_kind::opencl); });
+    };
+    CHECK(refused(2, 42).find("Fix: call the kernel for fewer batches at a time") != std::string::npos);
+    // Each group alone is small enough, but no call computes one alone there.
+    CHECK(refused(2, 84) ==
+          "mha: kernel mha_on_device keeps the state of all rows meanwhile, its floats are 1056964608, the limit of "
+          "opencl is 536870911, for one batch. Tensors in memory of opencl are used as a whole. Fix: pass fewer "
+          "queries or keys at a time, or copy the tensors to host memory, from where kernels take one group at a time");
+    CHECK(refused(1, 86) ==
+          "mha: kernel mha_on_device keeps the state of all rows meanwhile, its floats are 541065216, the limit of "
+          "opencl is 536870911, for one group of one batch. Fix: pass fewer queries or keys at a time, or copy the "
+          "tensors to host memory and call a kernel of the CPU");
+    CHECK(control.runs == 0);
+}
+
 TEST_CASE("tensors in memory of a device: what needs no addresses is checked") {
     for (const device_kind memory : {device_kind::cuda, device_kind::opencl, device_kind::vulkan}) {
         device_variant variant(memory);
@@ -182,6 +207,39 @@ TEST_CASE("tensors in memory of a device: what needs no addresses is checked") {
         });
         CHECK((answer == "nothing was refused") == !is_address);
     }
+}
+
+namespace {
+
+/// Where query, key, value and output of the last run lay.
+const void *places[4];
+
+int note_places(void **arguments) {
+    constexpr int numbers[] = {1, 2, 3, 6};
+    for (int i = 0; i < 4; ++i) {
+        places[i] = static_cast<const halide_buffer_t *>(arguments[numbers[i]])->host;
+    }
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("kernels read keys and values in fours, which begin at multiples of four: nothing else is copied for it") {
+    const control_scope scope;
+    device_variant variant(device_kind::cuda);
+    variant.kernel().run = note_places;
+    problem p = problem::mha(2, 3, 3);
+    for (std::vector<float> *all : {&p.q, &p.k, &p.v, &p.o}) {
+        all->push_back(0);
+    }
+    p.query = {p.q.data() + 1, p.query.extents()};
+    p.key = {p.k.data() + 1, p.key.extents()};
+    p.output = {p.o.data() + 1, p.output.extents()};
+    runs_of(p, variant);
+    CHECK(places[0] == p.query.data());
+    CHECK(places[1] != p.key.data());
+    CHECK(places[2] == p.value.data());
+    CHECK(places[3] == p.output.data());
 }
 
 TEST_CASE("handles need not be multiples of anything") {
@@ -289,8 +347,8 @@ TEST_CASE("an instruction set beside a preference for a GPU") {
         call.isa = "x86_64";
         CHECK(answer(call, heed::status_code::invalid_argument) ==
               std::string("mha: instruction set \"x86_64\" (option 'isa' of the call) is one of CPUs, but the call ") +
-                  "asks for a GPU. Fix: leave one of the two out, or name an instruction set of a device: cuda_86, "
-                  "cuda_80, cuda_75, opencl, vulkan");
+                  "asks for a GPU. Fix: leave one of the two out, or name an instruction set of a device: cuda, "
+                  "cuda_86, cuda_80, cuda_75, opencl, vulkan");
         CHECK(why_cpu == "");
         call.isa = "sse9";
         CHECK(answer(call, heed::status_code::unsupported)
@@ -305,6 +363,12 @@ TEST_CASE("an instruction set beside a preference for a GPU") {
     call.device = device_preference::gpu_else_cpu;
     CHECK(answer(call, heed::status_code::ok) == "");
     CHECK(why_cpu == "the library has no kernel of vulkan for the pass \"forward\"");
+    call.isa = "cuda";
+    variant.kernel().types = heed::data_type::f16;
+    CHECK(answer(call, heed::status_code::ok) == "");
+    CHECK(why_cpu ==
+          "the library has kernels of cuda for tensors (query:key:value:output) of f16:f16:f16:f16, none for "
+          "f32:f32:f32:f32");
     call.isa = nullptr;
     {
         const environment_variable forced("HEED_ISA", "opencl");  // of a device: narrows down, and is none for the CPU

@@ -103,13 +103,14 @@ TEST_CASE("levels that cannot be had") {
     CHECK(
         refusal(small, "sse9") ==
         "mha: instruction set \"sse9\" (option 'isa' of the call) is not the name of an instruction set. Names: "
-        "avx512, avx2, x86_64, neon; in the library: x86_64; usable here: x86_64. Fix: choose a usable one, or none to "
-        "get the best.");
+        "avx512, avx2, x86_64, neon; in the library for such calls: x86_64; usable here: x86_64. Fix: choose a usable "
+        "one, or none to get the best.");
     if (heed::isa_available("avx2")) {
-        CHECK(refusal(small, "avx2") ==
-              "mha: instruction set \"avx2\" (option 'isa' of the call) is not among the targets that the library was "
-              "built for. Names: avx512, avx2, x86_64, neon; in the library: x86_64; usable here: x86_64. Fix: choose "
-              "a usable one, or none to get the best.");
+        CHECK(
+            refusal(small, "avx2") ==
+            "mha: instruction set \"avx2\" (option 'isa' of the call) is not among the targets that the library was "
+            "built for. Names: avx512, avx2, x86_64, neon; in the library for such calls: x86_64; usable here: x86_64. "
+            "Fix: choose a usable one, or none to get the best.");
         const environment_variable forced("HEED_ISA", "avx2");
         CHECK(refusal(small, nullptr).find("\"avx2\" (environment variable HEED_ISA)") != std::string::npos);
     }
@@ -126,4 +127,102 @@ TEST_CASE("levels that cannot be had") {
     const heed::status status = models::mha.try_run(p.query, p.key, p.value, p.output, {p.log_sum_exp, 0, "sse9"});
     CHECK(status.code() == heed::status_code::unsupported);
     CHECK(p.nothing_written());
+}
+
+namespace {
+
+/// mha with the kernels of one level of CPUs and one of CUDA, for a pass each.
+struct passes_variant {
+    heed::kernel_description kernels[4];
+    heed::variant_description description = fake_kernels.variants[1];
+
+    passes_variant() {
+        for (heed::kernel_description &each : kernels) {
+            each = description.kernels[2];
+        }
+        kernels[0].isa = "cuda_80";
+        kernels[0].device = heed::device_kind::cuda;
+        kernels[1].pass = "weights";
+        kernels[2].pass = "append";
+        kernels[3].pass = "cached";
+        description.kernels = kernels;
+        description.kernel_count = 4;
+    }
+    passes_variant(const passes_variant &) = delete;
+    passes_variant &operator=(const passes_variant &) = delete;
+
+    std::string refusal(const char *isa, const char *pass, const heed::tensor_types &types = {},
+                        const char *schedule = nullptr) const {
+        try {
+            (void)heed::choose_kernel(description, isa, pass, &types, 1, schedule);
+        } catch (const heed::unsupported_error &error) {
+            return error.what();
+        }
+        return "nothing was thrown";
+    }
+};
+
+constexpr const char *names_and_level =
+    ". Names: avx512, avx2, x86_64, neon; in the library for such calls: x86_64; usable here: x86_64. Fix: ";
+
+}  // namespace
+
+TEST_CASE("passes that only CPUs have kernels for ignore an environment that names a device") {
+    const passes_variant variant;
+    for (const char *name : {"cuda_80", "cuda", "opencl"}) {
+        const environment_variable forced("HEED_ISA", name);
+        for (const char *pass : {"weights", "append", "cached"}) {
+            CHECK(variant.refusal(nullptr, pass) == "nothing was thrown");
+        }
+    }
+    const environment_variable misspelled("HEED_ISA", "cuda80");
+    CHECK(variant.refusal(nullptr, "weights") ==
+          std::string("mha: instruction set \"cuda80\" (environment variable HEED_ISA) is not the name of an "
+                      "instruction set") +
+              names_and_level + "choose a usable one, or none to get the best.");
+}
+
+TEST_CASE("a level that the library has for other calls") {
+    passes_variant variant;
+    for (const char *name : {"cuda_80", "cuda"}) {
+        CHECK(variant.refusal(name, "weights") ==
+              std::string("mha: instruction set \"") + name +
+                  "\" (option 'isa' of the call) cannot be used: the library has no kernel of " + name +
+                  " for the pass \"weights\"" + names_and_level +
+                  "call it for the CPU, devices have the pass \"forward\" only; or choose a usable one, or none to get "
+                  "the best.");
+    }
+    // Of other types.
+    variant.kernels[1].pass = "forward";
+    variant.kernels[0].types = heed::data_type::f16;
+    const std::string of_types = variant.refusal("cuda_80", "forward");
+    CHECK(of_types ==
+          std::string("mha: instruction set \"cuda_80\" (option 'isa' of the call) cannot be used: the library has "
+                      "kernels of cuda_80 for tensors (query:key:value:output) of f16:f16:f16:f16, none for "
+                      "f32:f32:f32:f32") +
+              names_and_level +
+              "pass tensors of such types or add theirs to DTYPES of heed_add_kernels; or choose a usable one, or none "
+              "to get the best.");
+    // Of another schedule; and of both.
+    variant.kernels[1].schedule = "decode";
+    CHECK(variant.refusal("cuda_80", "forward", {}, "decode") == of_types);
+    variant.kernels[0].types = heed::data_type::f32;
+    CHECK(variant.refusal("cuda_80", "forward", {}, "decode") ==
+          std::string("mha: instruction set \"cuda_80\" (option 'isa' of the call) cannot be used: the library has no "
+                      "kernel of cuda_80 with the schedule \"decode\" for the pass \"forward\"") +
+              names_and_level +
+              "leave the schedule out or add it to SCHEDULES of heed_add_kernels; or choose a usable one, or none to "
+              "get the best.");
+    // Of CPUs.
+    variant.kernels[1].isa = "avx512";
+    variant.kernels[1].pass = "weights";
+    CHECK(variant.refusal("avx512", "append")
+              .find("\"avx512\" (option 'isa' of the call) cannot be used: the library has no kernel of avx512 for the "
+                    "pass \"append\". Names: ") != std::string::npos);
+}
+
+TEST_CASE("\"cuda\" is a name, whatever the library holds") {
+    CHECK(refusal(fake_kernels.variants[1], "cuda")
+              .find("\"cuda\" (option 'isa' of the call) is not among the targets "
+                    "that the library was built for. Names: ") != std::string::npos);
 }

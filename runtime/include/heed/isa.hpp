@@ -12,7 +12,9 @@ inline constexpr const char *isa_names[] = {"avx512", "avx2", "x86_64", "neon"};
 
 /// What kernels of devices bear in the place of a level, the best first: CUDA's with the compute capability that they
 /// need. A call runs them only where it is told to: by such a name as its `isa`, or by asking for a GPU, which an `isa`
-/// may then narrow down; see device.hpp.
+/// may then narrow down; see device.hpp. An `isa` of "cuda" names CUDA's kernels whatever capability they need: the
+/// best that the library holds and the device can run. As HEED_ISA, names of devices are ignored by what only CPUs have
+/// kernels for: the pass "weights" and calls with a cache.
 inline constexpr const char *device_isa_names[] = {"cuda_86", "cuda_80", "cuda_75", "opencl", "vulkan"};
 
 /// Whether this CPU and its operating system can run the level, false for all other names, those of devices
