@@ -80,8 +80,9 @@ TEST_CASE("devices names every kind of GPU, and only the one that it is asked fo
     const auto one = run_command(kernels(), {"devices", "opencl"});
     CHECK(one.out.find("opencl: ") == 0);
     CHECK_FALSE(contains(one.out, "cuda"));
-    // 1 where there is none, with the reason in place of the name and the version.
-    CHECK(one.status == (contains(one.out, ", version ") ? 0 : 1));
+    // Where there is none, the reason in place of the name and the version, and a status of its own.
+    CHECK(one.status == (contains(one.out, ", version ") ? 0 : 3));
+    CHECK(contains(run_command(kernels(), {"devices", "--help"}).out, "the status is 3 where there is none"));
     CHECK(run_command(kernels(), {"devices", "metal"}).status > 100);
 }
 
