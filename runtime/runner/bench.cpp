@@ -53,9 +53,23 @@ std::string timed_pass(const variant_description &variant, const bench_options &
     return has_forward ? "forward" : "cached";
 }
 
+bool times_all_isas(const bench_options &options) { return options.isas.size() == 1 && options.isas[0] == "all"; }
+
+// What --isa all leaves out, since it cannot run here.
+void print_skipped(const kernel_library &library, const bench_options &options) {
+    if (!times_all_isas(options)) return;
+    runner::print_skipped(select_variants(library, options.names),
+                          [&](const variant_description &variant, const kernel_description &kernel) {
+                              const bool of_schedule = options.schedule.empty() || options.schedule == "all" ||
+                                                       options.schedule == kernel.schedule;
+                              const bool of_dtype = options.dtype.empty() || options.dtype == types_text(kernel.types);
+                              return of_schedule && of_dtype && timed_pass(variant, options) == kernel.pass;
+                          });
+}
+
 std::vector<const kernel_description *> timed_kernels(const variant_description &variant, const bench_options &options,
                                                       std::int64_t q_len) {
-    const bool all = options.isas.size() == 1 && options.isas[0] == "all";
+    const bool all = times_all_isas(options);
     const std::vector<std::string> isas = all ? std::vector<std::string>() : options.isas;
     auto kernels = select_kernels(variant, isas, timed_pass(variant, options).c_str());
     if (!options.dtype.empty())
@@ -559,6 +573,7 @@ int bench(const kernel_library &library, const bench_options &options) {
     if (options.against_torch) fmt::print("PyTorch {}\n", torch.version());
     fmt::print("{}", bench_table(records));
     for (const std::string &note : torch.notes()) fmt::print("{}\n", note);
+    print_skipped(library, options);
     write_file(options.json_file, bench_json(records));
     write_file(options.csv_file, bench_csv(records));
     if (records.empty()) print_no_kernel(options);
@@ -580,6 +595,7 @@ int bench_overhead(const kernel_library &library, const bench_options &options) 
                            microseconds(empty.smallest()), microseconds(empty.median())});
             }
     fmt::print("Calls with one query, one key and a batch of 1; the mean of 5000 calls a round.\n{}", table.text());
+    print_skipped(library, options);
     if (table.empty()) print_no_kernel(options);
     return table.empty() ? 1 : 0;
 }

@@ -110,6 +110,19 @@ TEST_CASE("explain shows the tiles of a causal mask") {
     CHECK(contains(result.out, "2040"));
 }
 
+TEST_CASE("explain says why kernels of a device do not run here") {
+    const fakes::library_for_missing_device missing;
+    const auto explain = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> arguments{"explain", "plain", "--q", "12", "--kv", "48"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_command(missing.library, arguments).out;
+    };
+    const std::string line = "kernels for cuda_990 do not run here: ";
+    CHECK(contains(explain({}), line));
+    CHECK(contains(explain({"--isa", "cuda_990"}), line));
+    CHECK_FALSE(contains(explain({"--isa", "x86_64"}), line));
+}
+
 TEST_CASE("explain writes the map as a picture") {
     const temporary_file picture(".png");
     CHECK(run_command(kernels(), {"explain", "causal", "--q", "100", "--kv", "100", "--png", picture.name}).status ==
