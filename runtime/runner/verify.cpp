@@ -30,6 +30,8 @@ namespace {
 constexpr std::int64_t pair_limit = 2'000'000;
 constexpr std::int64_t quick_pair_limit = 200'000;
 
+constexpr const char *device_memory_remark = ", tensors in memory of the device";
+
 const char *name_of(score_kind scores) {
     switch (scores) {
         case score_kind::ordinary:
@@ -150,6 +152,7 @@ class variant_verifier {
         std::string remark;     ///< what is special, for messages
         nan_keys not_a_number;  ///< of the expected rows
         bool log_sum_exp = true;
+        bool in_device_memory = false;  ///< the tensors; only kernels of devices are called so
     };
 
     void run_case(const verified_case &c, std::size_t index) {
@@ -161,6 +164,7 @@ class variant_verifier {
         if (c.options.how == arrangement::broadcast) return;
         const int threads = options_.threads[index % options_.threads.size()];
         if (index % 4 == 1) check_same_bits(c, plain);
+        if (index % 4 == 2) check(c, plain, {c.options.how, threads, device_memory_remark, {}, true, true}, expected);
         if (index % 4 == 3) check(c, plain, {c.options.how, threads, ", without log_sum_exp", {}, false}, expected);
 
         // The same values elsewhere in memory, with poison where nobody looks, then where some do.
@@ -172,6 +176,8 @@ class variant_verifier {
         const std::int64_t unseen = poison_unseen(poisoned);
         const std::string remark = unseen > 0 ? fmt::format(", NaN and inf in {} unseen keys", unseen) : "";
         check(c, poisoned, {strided.how, threads, remark, {}}, expected);
+        if (index % 4 == 0)
+            check(c, poisoned, {strided.how, threads, remark + device_memory_remark, {}, true, true}, expected);
         strided.how = elsewhere[(index + 2) % 4];
         check_partly_seen(c, make_problem(variant_, c.sizes, strided), strided.how, threads, expected);
     }
@@ -222,12 +228,13 @@ class variant_verifier {
     }
 
     void check(const verified_case &c, const problem &of, const way &how, const expectation &expected) {
-        for (const std::size_t k : c.kernels)
+        for (const std::size_t k : c.kernels) {
+            if (how.in_device_memory && records_[k].kernel->device == device_kind::cpu) continue;
             record_call(c, k, how, [&](const kernel_description &kernel) -> std::string {
                 const results actual = make_results(of, how.how, c.what);
                 // Without keys there are no weights, and the runtime returns before it writes log_sum_exp.
                 const bool log_sum_exp = how.log_sum_exp && has_log_sum_exp(variant_);
-                const prepared_call call(of, actual, kernel, how.threads, log_sum_exp);
+                const prepared_call call(of, actual, kernel, how.threads, log_sum_exp, how.in_device_memory);
                 call();
                 call.fetch_results();
                 const double in_cache = reads_cache(kernel) ? rounding_in_cache(variant_, kernel.types) : 0.0;
