@@ -36,9 +36,17 @@ if [ -z "$runner" ]; then
     # Not all that are verified: PyTorch compiles FlexAttention for each, and for each length.
     timed_variants="mha_causal mha_window_256 gqa_32_8 mqa_64 alibi_12 documents"
 fi
-if ! found=$("$runner" devices "$kind"); then
+# As 'devices --help' says; any other failure is one.
+no_such_device=3
+search_status=0
+found=$("$runner" devices "$kind") || search_status=$?
+if [ "$search_status" -eq "$no_such_device" ]; then
     echo "[SKIP] $found"
     exit 0
+fi
+if [ "$search_status" -ne 0 ]; then
+    echo "The search for a device failed: '$runner devices $kind' ended with status $search_status" >&2
+    exit 1
 fi
 echo "$found"
 mkdir -p "$folder"

@@ -63,7 +63,11 @@ void add_list(CLI::App &app, const kernel_library &library, int &status) {
 void add_devices(CLI::App &app, int &status) {
     CLI::App *command = app.add_subcommand("devices", "GPUs that there are, and why others are not");
     auto kind = std::make_shared<std::string>();
-    command->add_option("kind", *kind, "cuda, opencl or vulkan: only that one; the status is 1 where there is none")
+    command
+        ->add_option("kind", *kind,
+                     fmt::format("cuda, opencl or vulkan: only that one; the status is {} where there is none, and "
+                                 "another one where the search itself fails",
+                                 no_such_device_status))
         ->check(CLI::IsMember({"cuda", "opencl", "vulkan"}));
     command->callback([&, kind] { status = list_devices(*kind); });
 }
@@ -101,12 +105,15 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
         "3T\n"
         "against K+1 keys; kv_len 0, 1, K-1, K, K+1, 2K, 3K, 3K+1 against T+1 queries; equal lengths 1, 2, T, K-1, K, "
         "K+1,\n"
-        "3T; few queries on many keys and the reverse; where a GPU merges parts of P keys, P, P+1, 2P+K+1 and 3P keys.\n"
+        "3T; few queries on many keys and the reverse; where a GPU merges parts of P keys, P, P+1, 2P+K+1 and 3P "
+        "keys.\n"
         "Not their full cross product; every third shape has a batch of 2.\n"
         "Each shape: on every thread count; in memory that is length-major, packed, padded or reversed (in turns), "
         "with NaN\n"
         "and inf in every key and value that no query of the group sees; with a NaN in one key that some rows see.\n"
-        "Some shapes: called twice, for the same bits; without log_sum_exp.\n"
+        "Some shapes: called twice, for the same bits; without log_sum_exp; with tensors in memory of the kernel's "
+        "device,\n"
+        "as bench times them, where it has one of its own.\n"
         "Two tiles: keys and values broadcast with stride 0; scores of magnitude 100s; all scores near -2^17.\n"
         "Outputs lie among a pattern that must stay, all memory ends at an unreadable page.\n"
         "Inputs of the variant: f32 uniform in [-1, 1]; i32 in turns uniform in [0, kv_len], in [0, 3], and 0 or "

@@ -17,7 +17,11 @@ namespace heed::runner {
 /// `list`: every variant with formula, arguments and kernels.
 int list(const kernel_library &library, bool json);
 
-/// `devices`: what there is of every kind but the CPU, or of one, `kind`; then the status is 1 where there is none.
+/// The exit status of `devices` where there is none of the kind that was asked for: of its own, so that scripts can
+/// tell this from all that fails.
+inline constexpr int no_such_device_status = 3;
+
+/// `devices`: what there is of every kind but the CPU, or of one, `kind`.
 int list_devices(const std::string &kind);
 
 struct explain_options {

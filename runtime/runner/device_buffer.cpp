@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "../src/call_context.hpp"
@@ -17,6 +17,19 @@ void *halide_cuda_get_symbol(void *user_context, const char *name);
 }
 
 namespace heed::runner {
+
+namespace {
+
+constexpr std::int64_t most_counted = std::numeric_limits<std::int32_t>::max();
+
+std::int32_t counted(std::int64_t extent) {
+    if (extent < 0 || extent > most_counted)
+        throw std::runtime_error(fmt::format(
+            "memory of the device: an extent of {} is more than the {} that Halide can count", extent, most_counted));
+    return static_cast<std::int32_t>(extent);
+}
+
+}  // namespace
 
 void run_halide(device_kind kind, const char *what, const std::function<int(void *user_context)> &work) {
     detail::install_halide_hooks();
@@ -50,12 +63,23 @@ device_scope::~device_scope() {
     if (leave != nullptr) leave(&context);
 }
 
-device_buffer::device_buffer(device_kind kind, halide_type_t type, std::int64_t columns, std::int64_t rows)
-    : kind_(kind),
-      dimensions_{{0, static_cast<std::int32_t>(columns), 1},
-                  {0, static_cast<std::int32_t>(rows), static_cast<std::int32_t>(columns)}} {
+buffer_extents extents_of(std::int64_t elements) {
+    if (elements <= most_counted) return {elements};
+    // A tensor of attention has divisors enough; what has none up to here is refused rather than padded, since as much
+    // as the buffer holds is copied from the host.
+    constexpr std::int64_t most_rows = 1 << 16;
+    for (std::int64_t rows = elements / most_counted; rows <= most_rows; ++rows)
+        if (elements % rows == 0 && elements / rows <= most_counted) return {elements / rows, rows};
+    throw std::runtime_error(
+        fmt::format("memory of the device: a tensor of {} elements is no product of two numbers up to {}, which Halide "
+                    "can count. Fix: smaller lengths (--seq, --q, --kv) or a smaller --batch",
+                    elements, most_counted));
+}
+
+device_buffer::device_buffer(device_kind kind, halide_type_t type, const buffer_extents &extents)
+    : kind_(kind), dimensions_{{0, counted(extents.columns), 1}, {0, counted(extents.rows), counted(extents.columns)}} {
     buffer_.type = type;
-    buffer_.dimensions = rows == 0 ? 1 : 2;
+    buffer_.dimensions = extents.rows == 0 ? 1 : 2;
     buffer_.dim = dimensions_;
     run_halide(kind_, "memory of the device", [&](void *user_context) {
         return halide_device_malloc(user_context, &buffer_, detail::functions_of(kind).interface());

@@ -27,11 +27,21 @@ class device_scope {
 /// `what` and the reported text.
 void run_halide(device_kind kind, const char *what, const std::function<int(void *user_context)> &work);
 
-/// Elements without gaps in one or two dimensions, the innermost first; never copied by itself.
+/// Elements without gaps in one or two dimensions.
+struct buffer_extents {
+    std::int64_t columns;   ///< the innermost dimension
+    std::int64_t rows = 0;  ///< 0: there is no other
+};
+
+/// Those of so many elements: Halide counts each extent in 32 bits. Throws std::runtime_error that names the number if
+/// no two such extents make it.
+buffer_extents extents_of(std::int64_t elements);
+
+/// Never copied by itself.
 class device_buffer {
   public:
-    /// `rows` of 0: one dimension. Throws std::runtime_error if the device has no memory left.
-    device_buffer(device_kind kind, halide_type_t type, std::int64_t columns, std::int64_t rows = 0);
+    /// Throws std::runtime_error if the device has no memory left, or if Halide cannot count an extent.
+    device_buffer(device_kind kind, halide_type_t type, const buffer_extents &extents);
     ~device_buffer();
     device_buffer(const device_buffer &) = delete;
     device_buffer &operator=(const device_buffer &) = delete;

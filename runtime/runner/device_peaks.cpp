@@ -41,10 +41,13 @@ double seconds_of(device_kind kind, device_buffer &result, const Run &run) {
 device_peaks::device_peaks(const device_yardsticks &yardsticks)
     : yardsticks_(yardsticks),
       bytes_(bytes_read(yardsticks.device)),
-      data_(std::make_unique<device_buffer>(yardsticks.device, halide_type_t(halide_type_int, 32), columns,
-                                            static_cast<std::int64_t>(bytes_) / (4 * columns))),
-      all_(std::make_unique<device_buffer>(yardsticks.device, halide_type_t(halide_type_int, 32), columns)),
-      sums_(std::make_unique<device_buffer>(yardsticks.device, halide_type_t(halide_type_float, 32), fma_threads)) {
+      data_(
+          std::make_unique<device_buffer>(yardsticks.device, halide_type_t(halide_type_int, 32),
+                                          buffer_extents{columns, static_cast<std::int64_t>(bytes_) / (4 * columns)})),
+      all_(std::make_unique<device_buffer>(yardsticks.device, halide_type_t(halide_type_int, 32),
+                                           buffer_extents{columns})),
+      sums_(std::make_unique<device_buffer>(yardsticks.device, halide_type_t(halide_type_float, 32),
+                                            buffer_extents{fma_threads})) {
     // The kernel knows one dimension; rows follow each other without gaps.
     halide_buffer_t line = *data_->raw();
     halide_dimension_t only{0, static_cast<std::int32_t>(bytes_ / 4), 1};

@@ -19,7 +19,7 @@ int list_devices(const std::string &kind) {
                    each.is_cpu ? " (computes on the CPU)" : "", each.version / 10, each.version % 10,
                    static_cast<double>(each.memory_bytes) / 0x1p30);
     }
-    return kind.empty() || all_there ? 0 : 1;
+    return kind.empty() || all_there ? 0 : no_such_device_status;
 }
 
 }  // namespace heed::runner

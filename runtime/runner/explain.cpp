@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
+#include <heed/device.hpp>
 
+#include <set>
 #include <stdexcept>
 
 #include "commands.hpp"
 #include "describe.hpp"
 #include "gpu_estimate.hpp"
 #include "inputs.hpp"
+#include "invoke.hpp"
 #include "problem.hpp"
 #include "selection.hpp"
 #include "table.hpp"
@@ -63,6 +66,19 @@ void print_work(const variant_description &variant, const call_sizes &sizes, con
         "memory: {:.4g} MB for query, key, value and output, each once; arithmetic intensity {:.4g} FLOP/byte of the "
         "visible pairs\n",
         bytes * 1e-6, seen * per_pair / bytes);
+}
+
+// The device of each kind of kernels, or why it is not here.
+void print_devices(const variant_description &variant, const std::string &isa) {
+    std::set<std::string> shown;
+    for (int i = 0; i < variant.kernel_count; ++i) {
+        const kernel_description &kernel = variant.kernels[i];
+        if (kernel.device == device_kind::cpu || (!isa.empty() && isa != kernel.isa)) continue;
+        if (!shown.insert(kernel.isa).second) continue;
+        const std::string why_not = why_not_here(kernel);
+        fmt::print("kernels for {} {}: {}\n", kernel.isa, why_not.empty() ? "run here" : "do not run here",
+                   why_not.empty() ? device_of(kernel.device).name : why_not);
+    }
 }
 
 std::string reads_text(const gpu_block &block) {
@@ -147,6 +163,7 @@ int explain(const kernel_library &library, const explain_options &options) {
     print_arguments(variant);
     fmt::print("\nkernel {}: tiles of {} rows x {} keys{}\n", kernel.name, map.rows_per_tile, map.keys_per_tile,
                map.heads_per_tile > 1 ? fmt::format(" of each of {} heads", map.heads_per_tile) : "");
+    print_devices(variant, options.isa);
     fmt::print(
         "batch {}, q_len {}, kv_len {}; head {} of batch entry {}; queries down, keys to the right; . empty, / mixed, "
         "# full\n\n{}\n",

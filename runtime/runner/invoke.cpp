@@ -152,8 +152,10 @@ class device_tensor {
   public:
     device_tensor(device_kind kind, const tensor &from, data_type type)
         : host_(from, type),
-          copy_(kind, halide_type_t(halide_type_uint, static_cast<std::uint8_t>(8 * bytes_of(type))), span_of(from)) {
-        copy_.upload(host_.described<heed::tensor>().data);
+          is_empty_(from.shape.element_count() == 0),
+          copy_(kind, halide_type_t(halide_type_uint, static_cast<std::uint8_t>(8 * bytes_of(type))),
+                extents_of(span_of(from))) {
+        if (!is_empty_) copy_.upload(host_.described<heed::tensor>().data);
     }
 
     template <typename Tensor>
@@ -164,11 +166,13 @@ class device_tensor {
     }
 
     void fetch() {
+        if (is_empty_) return;
         copy_.download(host_.described<output_tensor>().data);
         host_.fetch();
     }
 
   private:
+    // At least one element, so that there is memory to name in calls.
     static std::int64_t span_of(const tensor &of) {
         std::int64_t last = 0;
         for (std::size_t i = 0; i < of.shape.extents.size(); ++i)
@@ -177,6 +181,7 @@ class device_tensor {
     }
 
     typed_tensor host_;
+    bool is_empty_;
     device_buffer copy_;
 };
 
@@ -207,7 +212,10 @@ class call_on_device : public prepared_call::arguments {
         const device_scope scope(kind_);
         run(call_);
     }
-    void fetch_results() const override { output_.fetch(); }
+    void fetch_results() const override {
+        output_.fetch();
+        log_sum_exp_.fetch();
+    }
 
   private:
     device_kind kind_;

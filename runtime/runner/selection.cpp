@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 #include "invoke.hpp"
@@ -69,6 +70,19 @@ std::vector<const kernel_description *> suited_kernels(const std::vector<const k
         }
     }
     return result;
+}
+
+void print_skipped(const std::vector<const variant_description *> &variants,
+                   const std::function<bool(const variant_description &, const kernel_description &)> &counts) {
+    std::map<std::string, int> skipped;
+    for (const variant_description *variant : variants)
+        for (int i = 0; i < variant->kernel_count; ++i) {
+            const kernel_description &kernel = variant->kernels[i];
+            if (kernel.device == device_kind::cpu || runs_here(kernel)) continue;
+            if (counts && !counts(*variant, kernel)) continue;
+            ++skipped[fmt::format("{}: {}", kernel.isa, why_not_here(kernel))];
+        }
+    for (const auto &[reason, count] : skipped) fmt::print("[SKIP] {} kernels for {}\n", count, reason);
 }
 
 }  // namespace heed::runner

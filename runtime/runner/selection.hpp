@@ -5,6 +5,7 @@
 
 #include <heed/kernel_table.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,10 @@ std::vector<const kernel_description *> select_kernels(const variant_description
 /// `schedule`, if that is not empty.
 std::vector<const kernel_description *> suited_kernels(const std::vector<const kernel_description *> &kernels,
                                                        std::int64_t q_len, const std::string &schedule);
+
+/// Prints a line for each reason why devices of kernels are not here, with the number of these kernels. `counts`: of
+/// these kernels only; empty: of all.
+void print_skipped(const std::vector<const variant_description *> &variants,
+                   const std::function<bool(const variant_description &, const kernel_description &)> &counts = {});
 
 }  // namespace heed::runner

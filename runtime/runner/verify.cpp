@@ -30,6 +30,8 @@ namespace {
 constexpr std::int64_t pair_limit = 2'000'000;
 constexpr std::int64_t quick_pair_limit = 200'000;
 
+constexpr const char *device_memory_remark = ", tensors in memory of the device";
+
 const char *name_of(score_kind scores) {
     switch (scores) {
         case score_kind::ordinary:
@@ -150,6 +152,7 @@ class variant_verifier {
         std::string remark;     ///< what is special, for messages
         nan_keys not_a_number;  ///< of the expected rows
         bool log_sum_exp = true;
+        bool in_device_memory = false;  ///< the tensors; only kernels of devices are called so
     };
 
     void run_case(const verified_case &c, std::size_t index) {
@@ -161,6 +164,7 @@ class variant_verifier {
         if (c.options.how == arrangement::broadcast) return;
         const int threads = options_.threads[index % options_.threads.size()];
         if (index % 4 == 1) check_same_bits(c, plain);
+        if (index % 4 == 2) check(c, plain, {c.options.how, threads, device_memory_remark, {}, true, true}, expected);
         if (index % 4 == 3) check(c, plain, {c.options.how, threads, ", without log_sum_exp", {}, false}, expected);
 
         // The same values elsewhere in memory, with poison where nobody looks, then where some do.
@@ -172,6 +176,8 @@ class variant_verifier {
         const std::int64_t unseen = poison_unseen(poisoned);
         const std::string remark = unseen > 0 ? fmt::format(", NaN and inf in {} unseen keys", unseen) : "";
         check(c, poisoned, {strided.how, threads, remark, {}}, expected);
+        if (index % 4 == 0)
+            check(c, poisoned, {strided.how, threads, remark + device_memory_remark, {}, true, true}, expected);
         strided.how = elsewhere[(index + 2) % 4];
         check_partly_seen(c, make_problem(variant_, c.sizes, strided), strided.how, threads, expected);
     }
@@ -222,12 +228,13 @@ class variant_verifier {
     }
 
     void check(const verified_case &c, const problem &of, const way &how, const expectation &expected) {
-        for (const std::size_t k : c.kernels)
+        for (const std::size_t k : c.kernels) {
+            if (how.in_device_memory && records_[k].kernel->device == device_kind::cpu) continue;
             record_call(c, k, how, [&](const kernel_description &kernel) -> std::string {
                 const results actual = make_results(of, how.how, c.what);
                 // Without keys there are no weights, and the runtime returns before it writes log_sum_exp.
                 const bool log_sum_exp = how.log_sum_exp && has_log_sum_exp(variant_);
-                const prepared_call call(of, actual, kernel, how.threads, log_sum_exp);
+                const prepared_call call(of, actual, kernel, how.threads, log_sum_exp, how.in_device_memory);
                 call();
                 call.fetch_results();
                 const double in_cache = reads_cache(kernel) ? rounding_in_cache(variant_, kernel.types) : 0.0;
@@ -236,6 +243,7 @@ class variant_verifier {
                 const std::string stray = find_stray_writes(actual, c.what, log_sum_exp);
                 return stray.empty() ? found.failure : stray;
             });
+        }
     }
 
     // `call` returns what is wrong.
@@ -307,19 +315,6 @@ void print_left_out(const std::vector<variant_verifier> &verifiers) {
                        verifier.name(), verifier.left_out());
 }
 
-// Kernels of a device that is not here, by the reason.
-void print_skipped(const std::vector<const variant_description *> &variants, const std::vector<std::string> &isas) {
-    if (!isas.empty()) return;  // those that were asked for run, or selecting them fails
-    std::map<std::string, int> counts;
-    for (const variant_description *variant : variants)
-        for (int i = 0; i < variant->kernel_count; ++i) {
-            const kernel_description &kernel = variant->kernels[i];
-            if (kernel.device == device_kind::cpu || runs_here(kernel)) continue;
-            ++counts[fmt::format("{}: {}", kernel.isa, why_not_here(kernel))];
-        }
-    for (const auto &[reason, count] : counts) fmt::print("[SKIP] {} kernels for {}\n", count, reason);
-}
-
 // Each storage type has a bar of its own.
 void print_largest_errors(const std::map<data_type, double> &errors) {
     std::vector<std::string> parts;
@@ -351,7 +346,8 @@ int verify(const kernel_library &library, const verify_options &options) {
     print_table(verifiers);
     print_failures(verifiers);
     print_left_out(verifiers);
-    print_skipped(select_variants(library, options.names), options.isas);
+    // Those that were asked for by name run, or selecting them fails.
+    if (options.isas.empty()) print_skipped(select_variants(library, options.names));
     std::size_t checked = 0, failed = 0;
     std::map<data_type, double> ordinary;
     double in_cache = 0.0;

@@ -1,10 +1,12 @@
 # cmake -DRUNNER=FILE -DFOLDER=... -DSOURCES=... -P check_gpu_script.cmake
 #
 # tests/gpu.sh from end to end, on OpenCL's device in place of a GPU of CUDA.
-execute_process(COMMAND "${RUNNER}" devices opencl OUTPUT_VARIABLE found RESULT_VARIABLE missing)
-if(missing)
+execute_process(COMMAND "${RUNNER}" devices opencl OUTPUT_VARIABLE found RESULT_VARIABLE result)
+if(result EQUAL 3)  # there is none
     message("[SKIP] ${found}")
     return()
+elseif(NOT result EQUAL 0)
+    message(FATAL_ERROR "the search for a device ended with '${result}'")
 endif()
 file(REMOVE_RECURSE "${FOLDER}")
 set(ENV{HEED_GPU_KIND} opencl)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Kernels of devices against the reference, and what calls do where there is a device and where there is none. Without
-// an OpenCL device the first part has nothing to run and says so.
+// an OpenCL device the first part has nothing to run, see has_device.hpp.
 #include <verify.hpp>
 
 #include <heed/device.hpp>
 
+#include "has_device.hpp"
 #include "heed_device_kernels.hpp"
-#include "opencl_device.hpp"
+#include "on_gpu.hpp"
 
 #include <HalideRuntimeVulkan.h>
 
@@ -211,6 +212,17 @@ TEST_CASE("a call that prefers a GPU runs there, and says nothing") {
     CHECK(why_cpu == "");
 }
 
+TEST_CASE("the call that the README shows computes what the CPU does, with a GPU or without") {
+    const problem of(kernels::dense.description(), {5, 9});
+    const results expected = run(kernels::dense, of, {}, {"x86_64", "prefill"}, 1);
+    results got(of);
+    attend(of.query.view(), of.key.view(), of.value.view(), got.output.view());
+    for_each_index<4>(got.output.extents(), [&](const auto &index) {
+        CHECK(got.output[index] == doctest::Approx(expected.output[index]).epsilon(1e-5));
+    });
+    CHECK(got.output.untouched());
+}
+
 TEST_CASE("calls from several threads at a time") {
     if (!has_device()) return;
     const problem of(kernels::odd.description(), {40, 50});
@@ -345,7 +357,7 @@ TEST_CASE("a driver that computes on the CPU runs only calls that name it") {
 }
 
 TEST_CASE("Vulkan computes the same after somebody has released its device") {
-    if (!heed::device_of(device_kind::vulkan).available) return;
+    if (!has_device(device_kind::vulkan)) return;
     const problem of(kernels::odd.description(), {70, 130});
     const results expected = run(kernels::odd, of, {}, {"vulkan", "prefill"}, 1);
     halide_device_release(nullptr, halide_vulkan_device_interface());
@@ -356,8 +368,7 @@ TEST_CASE("Vulkan computes the same after somebody has released its device") {
 }
 
 TEST_CASE("a driver of Vulkan that computes on the CPU gets no more keys than its loops have turns for") {
-    const heed::device &vulkan = heed::device_of(device_kind::vulkan);
-    if (!vulkan.available || !vulkan.is_cpu) return;
+    if (!has_device(device_kind::vulkan) || !heed::device_of(device_kind::vulkan).is_cpu) return;
     const problem of(kernels::dense.description(), {1, 20'000});
     results got(of);
     std::string why_cpu;
@@ -373,7 +384,7 @@ TEST_CASE("a driver of Vulkan that computes on the CPU gets no more keys than it
 #ifndef __SANITIZE_ADDRESS__  // whose allocator does not survive a fork
 TEST_CASE("a process that is forked after drivers were used is refused, or computes on the CPU, and ends") {
     for (const device_kind kind : {device_kind::opencl, device_kind::vulkan}) {
-        if (!heed::device_of(kind).available) continue;
+        if (!has_device(kind)) continue;
         CAPTURE(heed::name_of(kind));
         const problem of(kernels::dense.description(), {5, 9});
         const results expected = run(kernels::dense, of, {}, {heed::name_of(kind), "prefill"}, 1);

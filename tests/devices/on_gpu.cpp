@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// How the README asks for a GPU: compiling it is the test.
+// How the README asks for a GPU.
+#include "on_gpu.hpp"
+
 #include "heed_device_kernels.hpp"
 
 #include <heed/device.hpp>
 
-void attend(const heed::view<const float, 4> &query, const heed::view<const float, 4> &key,
-            const heed::view<const float, 4> &value, const heed::view<float, 4> &output);
+#include <string>
 
 void attend(const heed::view<const float, 4> &query, const heed::view<const float, 4> &key,
             const heed::view<const float, 4> &value, const heed::view<float, 4> &output) {

@@ -87,6 +87,24 @@ TEST_CASE("the overhead of a call") {
     CHECK(contains(result.out, "(us)"));
 }
 
+TEST_CASE("bench of all instruction sets names the kernels whose device is missing, of those that it would time") {
+    const fakes::library_for_missing_device missing;
+    const auto bench = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> arguments{"bench", "plain", "--threads", "1", "--repeat", "1", "--round-time", "0"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_command(missing.library, arguments);
+    };
+    const std::string line = "[SKIP] 1 kernels for cuda_990: ";
+    const auto all = bench({"--seq", "8", "--isa", "all"});
+    CHECK(all.status == 0);
+    CHECK(contains(all.out, line));
+    CHECK(contains(bench({"--overhead", "--isa", "all"}).out, line));
+    CHECK_FALSE(contains(bench({"--seq", "8"}).out, line));
+    CHECK_FALSE(contains(bench({"--seq", "8", "--isa", "all", "--dtype", "f16"}).out, line));
+    CHECK_FALSE(contains(bench({"--seq", "8", "--isa", "all", "--pass", "cached"}).out, line));
+    CHECK(contains(run_command(missing.library, {"verify", "--quick"}).out, line));
+}
+
 TEST_CASE("bench of calls on caches") {
     const heed::kernel_library &library = fakes::library_with_cache(fakes::mistake::none);
     const temporary_file json(".json");

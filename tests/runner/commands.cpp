@@ -80,8 +80,9 @@ TEST_CASE("devices names every kind of GPU, and only the one that it is asked fo
     const auto one = run_command(kernels(), {"devices", "opencl"});
     CHECK(one.out.find("opencl: ") == 0);
     CHECK_FALSE(contains(one.out, "cuda"));
-    // 1 where there is none, with the reason in place of the name and the version.
-    CHECK(one.status == (contains(one.out, ", version ") ? 0 : 1));
+    // Where there is none, the reason in place of the name and the version, and a status of its own.
+    CHECK(one.status == (contains(one.out, ", version ") ? 0 : 3));
+    CHECK(contains(run_command(kernels(), {"devices", "--help"}).out, "the status is 3 where there is none"));
     CHECK(run_command(kernels(), {"devices", "metal"}).status > 100);
 }
 
@@ -107,6 +108,19 @@ TEST_CASE("explain shows the tiles of a causal mask") {
         contains(result.out, "tiles: 0 empty (not run), 6 mixed (run with the mask), 18 full (run without the mask)"));
     // 4 heads x (37 + ... + 48) pairs.
     CHECK(contains(result.out, "2040"));
+}
+
+TEST_CASE("explain says why kernels of a device do not run here") {
+    const fakes::library_for_missing_device missing;
+    const auto explain = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> arguments{"explain", "plain", "--q", "12", "--kv", "48"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run_command(missing.library, arguments).out;
+    };
+    const std::string line = "kernels for cuda_990 do not run here: ";
+    CHECK(contains(explain({}), line));
+    CHECK(contains(explain({"--isa", "cuda_990"}), line));
+    CHECK_FALSE(contains(explain({"--isa", "x86_64"}), line));
 }
 
 TEST_CASE("explain writes the map as a picture") {

@@ -306,6 +306,19 @@ using all_mistakes = std::make_index_sequence<static_cast<std::size_t>(mistake::
 
 const kernel_library &library(mistake what) { return library_of<contents::forward>(what, all_mistakes()); }
 
+library_for_missing_device::library_for_missing_device()
+    : kernels{fakes::library(mistake::none).variants[0].kernels[0],
+              fakes::library(mistake::none).variants[0].kernels[0]},
+      variant(fakes::library(mistake::none).variants[0]),
+      library{"fakes", &variant, 1} {
+    kernels[1].name = "fake_forward_naive_f32_cuda_990";
+    kernels[1].isa = "cuda_990";
+    kernels[1].device = device_kind::cuda;
+    kernels[1].device_version = 990;
+    variant.kernels = kernels;
+    variant.kernel_count = 2;
+}
+
 const kernel_library &library_with_weights(mistake what) {
     return library_of<contents::forward_and_weights>(what, all_mistakes());
 }

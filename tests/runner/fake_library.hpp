@@ -41,4 +41,15 @@ const heed::kernel_library &library_with_weights(mistake what);
 /// The same variants, each with kernels of the passes "append" and "cached" alone.
 const heed::kernel_library &library_with_cache(mistake what);
 
+/// The variant `plain` with a second kernel, for a device of CUDA that no machine has.
+struct library_for_missing_device {
+    library_for_missing_device();
+    library_for_missing_device(const library_for_missing_device &) = delete;
+    library_for_missing_device &operator=(const library_for_missing_device &) = delete;
+
+    heed::kernel_description kernels[2];
+    heed::variant_description variant;
+    heed::kernel_library library;
+};
+
 }  // namespace fakes
