@@ -84,6 +84,7 @@ comparison compare(const problem &of, const results &actual, const expectation &
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);
         const double *expected_row = expected.values.data() + r * static_cast<std::size_t>(expected.columns);
+        const double scale = std::max(expected.largest, expected.value_magnitude[r]);
         double sum = 0.0, expected_sum = 0.0, expected_magnitude = 0.0;
         for (std::int64_t d = 0; d < expected.columns; ++d) {
             if (are_weights && sees_nan && d != nan_key) continue;
@@ -92,7 +93,7 @@ comparison compare(const problem &of, const results &actual, const expectation &
             expected_sum += value;
             expected_magnitude += std::fabs(value);
             const bool exact = nothing_visible || (are_weights && value == 0.0);
-            const double error = error_of(row[d], value, exact ? 0.0 : expected.largest);
+            const double error = error_of(row[d], value, exact ? 0.0 : scale);
             note(error, allowed, result.output_error, [&] {
                 return fmt::format("{}[{}, {}] is {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",
                                    name_of(expected.what), index_text(address), d, row[d], value, error, allowed);

@@ -10,7 +10,8 @@
 
 namespace heed::runner {
 
-/// The bar: error of an output relative to the largest value of the output, of a log-sum-exp relative to max(1, |lse|).
+/// The bar: error of an output relative to the largest value of the output, or to the mean magnitude of the values that
+/// make up its row where that is more; of a log-sum-exp relative to max(1, |lse|).
 inline constexpr double error_bar = 2e-6;
 
 /// The bar for outputs of a storage type: f16 and bf16 may be off by half a unit in the last place more.

@@ -98,6 +98,7 @@ class group_oracle {
         const bool weights_only = result.what == computed::weights;
         double *values = result.values.data() + index * static_cast<std::size_t>(result.columns);
         std::fill_n(values, result.columns, 0.0);
+        magnitudes_.assign(static_cast<std::size_t>(variant.value_dim), 0.0);
         if (visible_.empty()) {
             if (!weights_only && readings.modify_output != nullptr)
                 readings.modify_output(of_.sizes, place, values, reader);
@@ -132,10 +133,16 @@ class group_oracle {
                 continue;
             }
             const double *row = values_.data() + visible_[i].key * variant.value_dim;
-            for (int d = 0; d < variant.value_dim; ++d) values[d] += weight * row[d];
+            for (int d = 0; d < variant.value_dim; ++d) {
+                values[d] += weight * row[d];
+                magnitudes_[d] += std::fabs(weight * row[d]);
+            }
         }
         // Nothing weighs anything where all scores are -inf.
-        for (std::int64_t d = 0; is_softmax && denominator != 0.0 && d < result.columns; ++d) values[d] /= denominator;
+        const double normaliser = is_softmax && denominator != 0.0 ? denominator : 1.0;
+        for (std::int64_t d = 0; d < result.columns; ++d) values[d] /= normaliser;
+        if (!weights_only && readings.modify_output == nullptr)
+            result.value_magnitude[index] = *std::max_element(magnitudes_.begin(), magnitudes_.end()) / normaliser;
         if (!weights_only && readings.modify_output != nullptr)
             readings.modify_output(of_.sizes, place, values, reader);
         result.log_sum_exp[index] = std::log(denominator) + largest;
@@ -153,7 +160,7 @@ class group_oracle {
 
     const problem &of_;
     std::int64_t group_;
-    std::vector<double> keys_, values_, key_norms_, query_;
+    std::vector<double> keys_, values_, key_norms_, query_, magnitudes_;
     std::int64_t start_;
     std::vector<visible_key> visible_;
     std::vector<double> scores_;
@@ -210,6 +217,7 @@ expectation expect(const problem &of, std::vector<row_address> rows, computed wh
     result.values.resize(count * static_cast<std::size_t>(result.columns));
     result.log_sum_exp.resize(count);
     result.score_magnitude.resize(count);
+    result.value_magnitude.resize(count);
 
     // Runs of rows with the same keys, cut so that every core has work.
     constexpr std::size_t longest_run = 128;

@@ -29,6 +29,9 @@ struct expectation {
     /// largest one's.
     std::vector<double> score_magnitude;
     double largest = 0.0;  ///< largest |value|
+    /// Of outputs that are not modified, the largest of a row's means of |value| under its weights. Where one key that
+    /// weighs much meets others of the opposite sign, it is larger than any output, and so are the errors of weights.
+    std::vector<double> value_magnitude;
 };
 
 /// At most `pair_limit` pairs (query, key) are computed: beyond, heads and rows are sampled, always with the first and

@@ -39,7 +39,8 @@ struct device {
 };
 
 /// All kinds but the CPU, the fastest first. The search happens once in a process. Processes that are forked after it
-/// cannot use devices: calls there say so, or run on the CPU.
+/// cannot use devices: calls there say so, or run on the CPU. They must end by _exit: what drivers do at exit waits for
+/// threads that such a process does not have.
 const std::vector<device> &devices();
 
 /// That of a kind other than the CPU, which must be one that there is.
