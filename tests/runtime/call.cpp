@@ -6,11 +6,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <list>
 
-#include "build_kind.hpp"
 #include "fake_control.hpp"
 #include "problem.hpp"
 
@@ -249,19 +247,4 @@ TEST_CASE("empty batch, query and keys") {
         CHECK(control.runs == 1);
         CHECK(p.error(true, true) < tolerance);
     }
-}
-
-TEST_CASE("a small call costs at most 5 microseconds") {
-    problem p = problem::mha(1, 1, 1);
-    using clock = std::chrono::steady_clock;
-    double best = 1;
-    for (int round = 0; round < 20; ++round) {
-        const auto start = clock::now();
-        for (int i = 0; i < 200; ++i) {
-            models::mha(p.query, p.key, p.value, p.output, {{}, 1});
-        }
-        best = std::min(best, std::chrono::duration<double>(clock::now() - start).count() / 200);
-    }
-    MESSAGE("one call: " << best * 1e6 << " us");
-    CHECK((!release_build || best <= 5e-6));
 }

