@@ -42,6 +42,7 @@ std::int64_t queries_of(const tensor &query) noexcept {
     return query.rank == 4 && query.extents != nullptr ? query.extents[2] : 0;
 }
 
+/// A kernel that was chosen by what this machine can run.
 void run_kernel(const call_arguments &arguments, const kernel_description &kernel) {
     const variant_description &variant = *arguments.variant;
     const detail::checked_call call = detail::check_arguments(arguments, kernel);
@@ -57,22 +58,32 @@ void run_kernel(const call_arguments &arguments, const kernel_description &kerne
         return;
     }
     detail::install_halide_hooks();
-    if (kernel.device != device_kind::cpu) {
-        const std::string unusable = detail::why_unusable(kernel, arguments.memory);
-        if (!unusable.empty()) {
-            throw unsupported_error(
-                detail::text(variant.name, ": kernel ", kernel.name, " cannot run here: ", unusable, ". Fix: ",
-                             arguments.memory == device_kind::cpu
-                                 ? "call a kernel of the CPU."
-                                 : "copy the tensors to host memory and call a kernel of the CPU."));
-        }
-    }
     context.device = kernel.device;
     context.on_memory_of_cuda = arguments.memory == device_kind::cuda;
     context.cuda_stream = arguments.stream;
     const detail::context_scope scope(&context);
     detail::repair_halide(kernel.device, &context);
     detail::call_kernel(variant, kernel, call, arguments.inputs, arguments.memory, context);
+}
+
+/// One that the caller chose.
+void run_given_kernel(const call_arguments &arguments) {
+    const char *const variant = arguments.variant->name;
+    const kernel_description &kernel = *arguments.kernel;
+    const device_kind memory = arguments.memory;
+    if (memory != device_kind::cpu && memory != kernel.device) {
+        throw invalid_argument_error(detail::text(variant, ": tensors lie in memory of ", name_of(memory), ", kernel ",
+                                                  kernel.name, " is for ", name_of(kernel.device),
+                                                  ". Fix: choose another"));
+    }
+    const std::string unusable = kernel.device == device_kind::cpu ? "" : detail::why_unusable(kernel, memory);
+    if (!unusable.empty()) {
+        throw unsupported_error(
+            detail::text(variant, ": kernel ", kernel.name, " cannot run here: ", unusable, ". Fix: ",
+                         memory == device_kind::cpu ? "call a kernel of the CPU."
+                                                    : "copy the tensors to host memory and call a kernel of the CPU."));
+    }
+    run_kernel(arguments, kernel);
 }
 
 /// Runs the kernel, or says why its device did not and another may. What has been written by then is written again.
@@ -132,12 +143,7 @@ void run(const call_arguments &arguments) {
         const tensor_types types(arguments.query.type, arguments.key.type,
                                  has_value ? arguments.value.type : arguments.key.type, arguments.output.type);
         if (arguments.kernel != nullptr) {
-            if (arguments.memory != device_kind::cpu && arguments.memory != arguments.kernel->device) {
-                throw invalid_argument_error(detail::text(
-                    variant.name, ": tensors lie in memory of ", name_of(arguments.memory), ", kernel ",
-                    arguments.kernel->name, " is for ", name_of(arguments.kernel->device), ". Fix: choose another"));
-            }
-            run_kernel(arguments, *arguments.kernel);
+            run_given_kernel(arguments);
             return;
         }
         const std::int64_t q_len = queries_of(arguments.query);

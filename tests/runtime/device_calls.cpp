@@ -15,6 +15,7 @@
 
 #include "argument_check.hpp"
 #include "call_context.hpp"
+#include "device_memory.hpp"
 #include "environment_variable.hpp"
 #include "fake_control.hpp"
 #include "kernel_arguments.hpp"
@@ -239,6 +240,22 @@ TEST_CASE("kernels read keys and values in fours, which begin at multiples of fo
     CHECK(places[1] != p.key.data());
     CHECK(places[2] == p.value.data());
     CHECK(places[3] == p.output.data());
+}
+
+TEST_CASE("buffers are parted from memory of a device whatever happens") {
+    heed::detail::call_context context;
+    const heed::detail::context_scope scope(&context);
+    halide_dimension_t dimension = {0, 4, 1};
+    halide_buffer_t buffer = {};
+    heed::detail::describe(buffer, heed::data_type::f32, &dimension, 1);
+    float memory[4] = {};
+    {
+        heed::detail::device_memory taken(context);
+        REQUIRE(taken.wrap(buffer, reinterpret_cast<char *>(memory), device_kind::opencl) == 0);
+        CHECK(buffer.device != 0);
+    }
+    CHECK(buffer.device == 0);
+    CHECK(buffer.device_interface == nullptr);
 }
 
 TEST_CASE("handles need not be multiples of anything") {
