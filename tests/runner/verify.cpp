@@ -3,6 +3,9 @@
 // `verify` must find every mistake that a fake kernel makes, and nothing in kernels without one.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "command.hpp"
 #include "compare.hpp"
 #include "fake_library.hpp"
@@ -32,6 +35,26 @@ TEST_CASE("a wrong result fails, and the message has the call and both values") 
 
 TEST_CASE("an error of 1e-5 is more than the bar allows") {
     CHECK(run_command(fakes::library(mistake::imprecise), {"verify", "causal"}).status == 1);
+}
+
+TEST_CASE("errors of a row whose values cancel are relative to these, not to what is left of them") {
+    using namespace heed::runner;
+    const heed::variant_description &variant = fakes::library(mistake::none).variants[0];
+    const problem of = make_problem(variant, {1, 1, 2}, {});
+    std::fill_n(of.query.row(0, 0, 0), variant.head_dim, 0.0f);  // both keys weigh as much
+    std::fill_n(of.value.row(0, 0, 0), variant.value_dim, 3.0f);
+    std::fill_n(of.value.row(0, 0, 1), variant.value_dim, -2.5f);
+    const expectation expected = expect(of, {{0, 0, 0}});
+    CHECK(expected.largest == doctest::Approx(0.25));
+    CHECK(expected.value_magnitude[0] == doctest::Approx(2.75));
+    const auto failure_of = [&](float error) {
+        const results actual = make_results(of, arrangement::row_major);
+        std::fill_n(actual.output.row(0, 0, 0), variant.value_dim, 0.25f + error);
+        *actual.log_sum_exp.row(0, 0, 0) = std::log(2.0f);
+        return compare(of, actual, expected).failure;
+    };
+    CHECK(failure_of(5e-6f) == "");
+    CHECK(failure_of(6e-6f) != "");
 }
 
 TEST_CASE("NaN in a masked key must not reach the result") {
