@@ -99,8 +99,8 @@ void add_verify(CLI::App &app, const kernel_library &library, int &status) {
     CLI::App *command = app.add_subcommand("verify", "Checks every kernel against double precision");
     command->description(
         "Checks kernels against attention in double precision, computed from the declaration pair by pair.\n"
-        "The bar is an error of 2e-6 of the largest output, or of the mean magnitude of the values in a row if that is\n"
-        "more; or 8 f32 roundings of the row's scores where that is more.\n"
+        "The bar is an error of 2e-6 of the largest output, or 8 f32 roundings of the row's scores where that is more;\n"
+        "for a row whose values cancel, 2e-6 of their mean magnitude. Errors are shown as shares of the largest output.\n"
         "Shapes, with T rows and K keys a tile (T also divided by the heads that share it): q_len 0, 1, T-1, T, T+1, "
         "3T\n"
         "against K+1 keys; kv_len 0, 1, K-1, K, K+1, 2K, 3K, 3K+1 against T+1 queries; equal lengths 1, 2, T, K-1, K, "

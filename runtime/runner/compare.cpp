@@ -78,13 +78,16 @@ comparison compare(const problem &of, const results &actual, const expectation &
         const row_address &address = expected.rows[r];
         const std::int64_t nan_key = r < not_a_number.size() ? not_a_number[r] : -1;
         const bool sees_nan = nan_key >= 0;
-        const double from_sums = std::max(error_bar, score_roundings * 0x1p-24 * expected.score_magnitude[r]) +
-                                 in_cache * (1 + expected.score_magnitude[r]);
-        const double allowed = from_sums + rounding_of(of.types.output);
+        const double from_scores = score_roundings * 0x1p-24 * expected.score_magnitude[r];
+        const double from_cache = in_cache * (1 + expected.score_magnitude[r]);
+        const double from_sums = std::max(error_bar, from_scores) + from_cache;
+        // As many times the bar as the values of the row are larger than what they leave of each other.
+        const double cancelled =
+            expected.largest > 0.0 ? std::max(1.0, expected.value_magnitude[r] / expected.largest) : 1.0;
+        const double allowed = std::max(error_bar * cancelled, from_scores) + from_cache + rounding_of(of.types.output);
         const bool nothing_visible = expected.log_sum_exp[r] == -std::numeric_limits<double>::infinity();
         const float *row = actual.output.row(address.batch, address.head, address.row);
         const double *expected_row = expected.values.data() + r * static_cast<std::size_t>(expected.columns);
-        const double scale = std::max(expected.largest, expected.value_magnitude[r]);
         double sum = 0.0, expected_sum = 0.0, expected_magnitude = 0.0;
         for (std::int64_t d = 0; d < expected.columns; ++d) {
             if (are_weights && sees_nan && d != nan_key) continue;
@@ -93,7 +96,7 @@ comparison compare(const problem &of, const results &actual, const expectation &
             expected_sum += value;
             expected_magnitude += std::fabs(value);
             const bool exact = nothing_visible || (are_weights && value == 0.0);
-            const double error = error_of(row[d], value, exact ? 0.0 : scale);
+            const double error = error_of(row[d], value, exact ? 0.0 : expected.largest);
             note(error, allowed, result.output_error, [&] {
                 return fmt::format("{}[{}, {}] is {:.9g}, expected {:.9g} (error {:.1e}, allowed {:.1e})",
                                    name_of(expected.what), index_text(address), d, row[d], value, error, allowed);

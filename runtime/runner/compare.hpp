@@ -10,8 +10,7 @@
 
 namespace heed::runner {
 
-/// The bar: error of an output relative to the largest value of the output, or to the mean magnitude of the values that
-/// make up its row where that is more; of a log-sum-exp relative to max(1, |lse|).
+/// The bar: error of an output relative to the largest value of the output, of a log-sum-exp relative to max(1, |lse|).
 inline constexpr double error_bar = 2e-6;
 
 /// The bar for outputs of a storage type: f16 and bf16 may be off by half a unit in the last place more.
@@ -39,7 +38,8 @@ using nan_keys = std::vector<std::int64_t>;
 /// keys and values.
 double rounding_in_cache(const variant_description &variant, const tensor_types &types);
 
-/// The allowed error is `error_bar`, or `score_roundings` * 2^-24 * the row's score magnitude where that is more; and
+/// The allowed error is `error_bar`, as many times larger for an output as the mean magnitude of the values that make
+/// up its row is than the largest output; or `score_roundings` * 2^-24 * the row's score magnitude where that is more; and
 /// what `in_cache` gives besides.
 /// `not_a_number[i]` belongs to row i. Weights that should be 0 must be exactly that, and the sum of a row is checked
 /// as well; of the weights of a row that sees a NaN only that key's, which must be NaN.

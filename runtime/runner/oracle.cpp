@@ -141,10 +141,10 @@ class group_oracle {
         // Nothing weighs anything where all scores are -inf.
         const double normaliser = is_softmax && denominator != 0.0 ? denominator : 1.0;
         for (std::int64_t d = 0; d < result.columns; ++d) values[d] /= normaliser;
-        if (!weights_only && readings.modify_output == nullptr)
-            result.value_magnitude[index] = *std::max_element(magnitudes_.begin(), magnitudes_.end()) / normaliser;
         if (!weights_only && readings.modify_output != nullptr)
             readings.modify_output(of_.sizes, place, values, reader);
+        else
+            result.value_magnitude[index] = *std::max_element(magnitudes_.begin(), magnitudes_.end()) / normaliser;
         result.log_sum_exp[index] = std::log(denominator) + largest;
         result.score_magnitude[index] = of_keys > 0.0 ? magnitude / of_keys : 0.0;
         // An output is a mean, which the errors of single weights hardly move; here they show.

@@ -217,13 +217,6 @@ pid_t process_of_drivers() {
     return process;
 }
 
-const char *why_lost_in_fork() {
-    return process_of_drivers() == getpid()
-               ? ""
-               : "drivers of devices do not work in a process that is forked after their first use: fork before, or "
-                 "execute a new program";
-}
-
 /// What the kernel needs and a device of this version lacks.
 std::string why_too_old(const std::string &name, int version, const kernel_description &kernel) {
     if (version >= kernel.device_version) {
@@ -272,11 +265,12 @@ std::string why_unusable(const kernel_description &kernel) { return detail::why_
 
 namespace detail {
 
-bool drivers_are_lost() noexcept { return *why_lost_in_fork() != '\0'; }
+bool drivers_are_lost() noexcept { return process_of_drivers() != getpid(); }
 
 std::string why_unusable(const kernel_description &kernel, device_kind memory) {
     if (drivers_are_lost()) {
-        return why_lost_in_fork();
+        return "drivers of devices do not work in a process that is forked after their first use: fork before, or "
+               "execute a new program";
     }
     if (memory == device_kind::cuda) {
         return why_unusable_in_current_context(kernel);

@@ -10,9 +10,8 @@
 #include "heed_device_kernels.hpp"
 #include "on_gpu.hpp"
 
-#include <HalideRuntimeVulkan.h>
-
 #include <HalideRuntime.h>
+#include <HalideRuntimeVulkan.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +19,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <thread>
 #include <vector>
